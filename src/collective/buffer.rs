@@ -34,6 +34,11 @@ impl Combine {
         Combine { function: None, kind: OpKind::Predefined(op) }
     }
 
+    /// Whether it is that, not a function.
+    pub(super) fn is_predefined(&self) -> bool {
+        self.function.is_none()
+    }
+
     /// What a reduction of elements does; `None` if it is not defined for them.
     pub(super) fn by<T: Element>(op: &impl Reduction<T>) -> Option<Combine> {
         match op.user() {

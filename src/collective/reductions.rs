@@ -293,13 +293,16 @@ impl Plan<'_> {
             mine.part(range.start, range.len())
         };
         let (own, last) = (part(self.rank), self.ranks - 1);
-        // What comes first is only read.
+        // The own part is only read: as the first, or if operands can be exchanged.
         let is_first = self.rank == 0 && last > 0;
-        // Of each rank in order; what comes last becomes the result.
+        let is_read = is_first || self.rank > 0 && self.exchanges_operands();
+        // What comes last becomes the result; the own part becomes a part of what comes before it.
+        let last = if is_read && self.rank == last { last - 1 } else { last };
+        // Of each rank in order.
         let mut contributions = Vec::new();
         for rank in 0..self.ranks {
             contributions.push(match rank {
-                0 if is_first => BufferMut::empty(),
+                _ if is_read && rank == self.rank => BufferMut::empty(),
                 _ if rank == last && !is_in_place => result.clone(),
                 _ => self.scratch(own.count, &own.datatype)?,
             });
@@ -308,20 +311,28 @@ impl Plan<'_> {
             self.receive(rank, contributions[rank as usize].clone());
         }
         self.others().for_each(|rank| self.send(rank, part(rank)));
-        let mut lower = contributions[0].read();
-        match is_first {
-            true => lower = own,
-            false => self.copy(own, contributions[self.rank as usize].clone()),
+        if !is_read {
+            self.copy(own.clone(), contributions[self.rank as usize].clone());
         }
         self.wait();
-        for upper in &contributions[1..] {
-            self.combine(lower, upper.clone());
-            lower = upper.read();
+        let mut lower = if is_first { own.clone() } else { contributions[0].read() };
+        for (rank, upper) in (1..).zip(&contributions[1..]) {
+            if is_read && rank == self.rank {
+                self.combine(own.clone(), contributions[rank as usize - 1].clone());
+            } else {
+                self.combine(lower, upper.clone());
+                lower = upper.read();
+            }
         }
         if is_in_place {
             self.copy(contributions[last as usize].read(), result);
         }
         Ok(())
+    }
+
+    /// Whether the operation gives the same whatever operand comes first: one of the standard's.
+    fn exchanges_operands(&self) -> bool {
+        self.combine.as_ref().is_some_and(Combine::is_predefined)
     }
 
     pub(super) fn check_contribution(&self, mine: &Buffer, needed: usize) -> Result<()> {

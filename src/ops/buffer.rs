@@ -15,6 +15,7 @@ use crate::prim::Step;
 use crate::shm::{Direction, Piece, Process, Segment, copy, copy_overlapping, copy_strip};
 use std::mem::MaybeUninit;
 use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
 
 /// An origin buffer that is read: address, and layout of the elements.
 #[derive(Clone, Copy, Debug)]
@@ -879,8 +880,46 @@ impl<F: Fn(u32) -> Result<u64>> Visitor for StagedElements<'_, F> {
     }
 }
 
-/// Memory that belongs to a collective.
-pub(crate) type Scratch = Vec<u128>;
+/// Memory that belongs to a collective. When it is dropped, large memory is used again, because the kernel
+/// would give new pages, and each would be cleared.
+#[derive(Default)]
+pub(crate) struct Scratch(Vec<u128>);
+
+/// Scratch memory of this process that is free, with at most [`MOST_UNUSED`] units together.
+static UNUSED: Mutex<Vec<Vec<u128>>> = Mutex::new(Vec::new());
+/// 4 MiB.
+const MOST_UNUSED: usize = (4 << 20) / size_of::<u128>();
+/// Smaller memory is not reused: 16 KiB.
+const LARGE: usize = (16 << 10) / size_of::<u128>();
+
+impl Scratch {
+    /// `units` units, with whatever is there.
+    fn new(units: usize) -> Scratch {
+        let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits =
+            |memory: &Vec<u128>| units >= LARGE && (units..2 * units).contains(&memory.len());
+        match unused.iter().position(fits) {
+            Some(place) => Scratch(unused.swap_remove(place)),
+            // Initialised, because a message that fails writes nothing there.
+            None => Scratch(vec![0; units]),
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if self.0.len() < LARGE {
+            return;
+        }
+        let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
+        unused.push(std::mem::take(&mut self.0));
+        let mut units = unused.iter().map(Vec::len).sum::<usize>();
+        while units > MOST_UNUSED {
+            // What was used last is most likely to be used again.
+            units -= unused.remove(0).len();
+        }
+    }
+}
 
 /// New memory for `count` instances of a datatype, with displacement 0 aligned as in an aligned buffer;
 /// `None` on overflow.
@@ -898,13 +937,12 @@ pub(crate) fn scratch_beside(
     let range = datatype.with_padding().range(count)?;
     let before = range.start.div_euclid(UNIT) * UNIT;
     let units = range.end.checked_sub(before)?.max(0) as usize / 16 + 1;
-    let mut memory = Scratch::new();
+    let mut memory = Scratch::default();
     let first = match units <= small.len() {
         true => small.as_mut_ptr(),
         false => {
-            // Zeros, because a message that fails writes nothing there.
-            memory = vec![0; units];
-            memory.as_mut_ptr()
+            memory = Scratch::new(units);
+            memory.0.as_mut_ptr()
         }
     };
     let start = first.cast::<u8>().wrapping_offset(-before as isize);
