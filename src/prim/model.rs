@@ -303,6 +303,10 @@ impl Backoff {
         WaitStep::Again
     }
 
+    pub(super) fn polls(&self, tier: &mut Tier) -> bool {
+        self.next(tier) == WaitStep::Spun
+    }
+
     /// A model has no processors.
     pub(super) fn settle(&self) {}
 

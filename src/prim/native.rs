@@ -43,6 +43,8 @@ const DEAREST_WAKE_UP: Duration = Duration::from_micros(500);
 /// Yields before sleeping when there are more ranks than cores. Eight ranks on two cores pass a
 /// barrier within a handful of yields.
 const YIELDS: u32 = 64;
+/// Yields of a rank that shares cores and polls, before it prepares to sleep.
+const POLLS: u32 = 8;
 /// A yield that takes longer has run the time slice of a busy process or a computing rank. Sleeping is
 /// then the faster wait, because the kernel prefers a woken sleeper to a busy process
 /// (docs/performance.md).
@@ -415,6 +417,15 @@ impl Backoff {
         self.next_slowly(tier)
     }
 
+    /// [`Backoff::next`] for a rank that polls and does not sleep: whether it looks again.
+    pub(super) fn polls(&self, tier: &mut Tier) -> bool {
+        match self.next(tier) {
+            WaitStep::Spun => true,
+            WaitStep::Again => tier.spins == 0 && tier.yields <= POLLS,
+            WaitStep::Sleep => false,
+        }
+    }
+
     #[cold]
     fn next_slowly(&self, tier: &mut Tier) -> WaitStep {
         tier.spins = self.spins_now();
@@ -423,7 +434,6 @@ impl Backoff {
         }
         if self.gives_up(tier) {
             tier.sleeping_since.get_or_insert_with(Instant::now);
-            self.publish_sleep();
             return WaitStep::Sleep;
         }
         if tier.spins > 0 {
@@ -511,8 +521,10 @@ impl Backoff {
         self.since.elapsed().as_nanos() as u64
     }
 
-    /// The arguments of [`FutexWord::wait`] for the next sleep of the wait.
+    /// Publishes that this rank is about to sleep; [`Backoff::settle`] ends it. Returns the arguments of
+    /// [`FutexWord::wait`].
     pub(super) fn sleep(&self, tier: &Tier) -> (bool, Duration) {
+        self.publish_sleep();
         (self.is_deaf_first && !tier.has_looked, self.overdue)
     }
 

@@ -509,6 +509,9 @@ impl Backoff {
         }
         WaitStep::Spun
     }
+    pub(super) fn polls(&self, tier: &mut Tier) -> bool {
+        self.next(tier) == WaitStep::Spun
+    }
     pub(super) fn settle(&self) {}
     pub(super) fn is_overdue(&self, _: &mut Tier) -> bool {
         false

@@ -109,9 +109,9 @@ impl Waiter<'_> {
         }
     }
 
-    /// Polls a condition once, and then for a number of times as long as a wait spins; returns whether it
-    /// holds. For callers that can see the awaited state in more places than the word on which they
-    /// sleep.
+    /// Polls a condition once, and then for a number of times as long as a wait spins, or for a few yields
+    /// where ranks share cores; returns whether it holds. For callers that can see the awaited state in more
+    /// places than the word on which they sleep.
     #[inline]
     pub fn spin(&self, times: u32, mut is_there: impl FnMut() -> bool) -> bool {
         if is_there() {
@@ -119,7 +119,7 @@ impl Waiter<'_> {
         }
         for _ in 0..times {
             let mut tier = self.backoff.begin();
-            while self.backoff.next(&mut tier) == WaitStep::Spun {
+            while self.backoff.polls(&mut tier) {
                 if is_there() {
                     return true;
                 }
@@ -160,7 +160,8 @@ impl Waiter<'_> {
                     asleep = self.account.map(Asleep::begin);
                 }
                 let failed = self.failed;
-                let sleep = due.is_none().then(|| self.backoff.sleep(&tier));
+                let bounds = self.backoff.sleep(&tier);
+                let sleep = due.is_none().then_some(bounds);
                 word.sleep_unless(failed.word(), sleep, |now| ready(now) || failed.is_set());
                 self.backoff.settle();
             }
