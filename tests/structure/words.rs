@@ -66,7 +66,7 @@ const IDENTIFIERS: &[(&str, usize)] = &[
     ("duties", 0),
     ("apart", 0),
     ("beyond", 0),
-    ("room", 3),
+    ("room", 0),
     ("lane", 0),
     ("meeting", 0),
     ("met", 0),
