@@ -2,6 +2,7 @@
 //! processes, which the kernel copies; and what the machine has.
 #![allow(unsafe_code, reason = "descriptors by their numbers, and addresses for the kernel")]
 
+use super::copy::copy;
 use crate::error::{Error, Result};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FallocateFlags, FcntlArg, FdFlag, OFlag, SealFlag, fallocate, fcntl, open};
@@ -441,6 +442,8 @@ fn headrooms_of(line: &str) -> Vec<u64> {
     std::path::Path::new(path).ancestors().filter_map(headroom).collect()
 }
 
+/// Bytes between two pieces of another process at most, on average, where they are read with what lies between them.
+const GAP: usize = 512;
 /// Pieces per system call: half of what the kernel takes (`IOV_MAX`).
 const MOST_PIECES: usize = 512;
 
@@ -487,7 +490,8 @@ impl Process {
     ///
     /// # Safety
     /// 1. Each own piece is valid for reads, or, of [`Direction::Get`], for writes.
-    /// 2. The process exposes the other pieces; of [`Direction::Get`], no two own pieces overlap.
+    /// 2. The process exposes the other pieces; of [`Direction::Get`], also what lies between them, and no two
+    ///    own pieces overlap.
     pub(crate) unsafe fn move_pieces(
         self,
         direction: Direction,
@@ -506,15 +510,57 @@ impl Process {
             };
         }
         for batch in pieces.chunks(MOST_PIECES) {
-            let vectors = batch.iter().map(|piece| vectors(piece).into());
-            let (mut own, mut other): (Vec<_>, Vec<_>) = vectors.unzip();
+            // SAFETY: the caller's obligations.
+            if direction == Direction::Get && unsafe { self.read_span(batch) } {
+                continue;
+            }
+            let end = |vector: &iovec| vector.iov_base.wrapping_byte_add(vector.iov_len);
+            let mut own = Vec::with_capacity(batch.len());
+            let mut other: Vec<iovec> = Vec::with_capacity(batch.len());
+            for piece in batch {
+                let [here, there] = vectors(piece);
+                own.push(here);
+                // The kernel takes its time for each piece of the other process.
+                match other.last_mut().filter(|last| end(last) == there.iov_base) {
+                    Some(last) => last.iov_len += there.iov_len,
+                    None => other.push(there),
+                }
+            }
             // SAFETY: the caller's obligations.
             unsafe { self.move_vectors(direction, &mut own, &mut other) }?;
         }
         Ok(())
     }
 
-    /// [`Process::move_pieces`] of pieces whose halves are those of `own` and `other`.
+    /// Reads pieces that lie close together by one piece around all of them: whether it has. The kernel takes
+    /// longer for each piece than for the bytes between two of them.
+    ///
+    /// # Safety
+    /// The obligations of [`Process::move_pieces`], of [`Direction::Get`].
+    unsafe fn read_span(self, pieces: &[Piece]) -> bool {
+        let first = pieces.iter().map(|piece| piece.other as usize).min().unwrap_or(0);
+        let ends = pieces.iter().map(|piece| piece.other as usize + piece.bytes);
+        let bytes = ends.max().unwrap_or(0) - first;
+        if bytes > pieces.len() * GAP {
+            return false;
+        }
+        let mut span = vec![0u8; bytes];
+        let around =
+            Piece { own: span.as_mut_ptr(), other: std::ptr::without_provenance_mut(first), bytes };
+        // SAFETY: 1. a new vector of that many bytes. 2. The caller's second obligation; one piece.
+        if unsafe { self.move_pieces(Direction::Get, &[around]) }.is_err() {
+            // The pieces by themselves have an error of their own, or none.
+            return false;
+        }
+        for Piece { own, other, bytes } in pieces {
+            let from = span[*other as usize - first..][..*bytes].as_ptr();
+            // SAFETY: 1. that slice, and the caller's first obligation. 2. `span` is new.
+            unsafe { copy(from, *own, *bytes) };
+        }
+        true
+    }
+
+    /// [`Process::move_pieces`] of pieces whose halves are those of `own` and `other`, which have as many bytes.
     ///
     /// # Safety
     /// The obligations of [`Process::move_pieces`].
@@ -525,12 +571,13 @@ impl Process {
         mut other: &mut [iovec],
     ) -> std::io::Result<()> {
         while !own.is_empty() {
-            let (from, to, n) = (own.as_ptr(), other.as_ptr(), own.len() as c_ulong);
+            let (from, to) = (own.as_ptr(), other.as_ptr());
+            let (n, m) = (own.len() as c_ulong, other.len() as c_ulong);
             let moved = match direction {
-                // SAFETY: two vectors of `n` entries; of the memory that they name, the caller's obligations.
-                Direction::Put => unsafe { process_vm_writev(self.0, from, n, to, n, 0) },
+                // SAFETY: vectors of `n` and `m` entries; of the memory that they name, the caller's obligations.
+                Direction::Put => unsafe { process_vm_writev(self.0, from, n, to, m, 0) },
                 // SAFETY: as above.
-                Direction::Get => unsafe { process_vm_readv(self.0, from, n, to, n, 0) },
+                Direction::Get => unsafe { process_vm_readv(self.0, from, n, to, m, 0) },
             };
             let moved = nix::Error::result(moved)? as usize;
             if moved == 0 {
