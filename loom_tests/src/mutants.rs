@@ -80,6 +80,8 @@ pub const SITES: &[Site] = &[
     Site::MessageTaken,
     Site::ParkWaiter,
     Site::ParkWaker,
+    Site::ParkBarrier,
+    Site::ParkReleased,
 ];
 
 /// Every fault.
@@ -140,6 +142,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::ShardDeadAnnounced,
     Fault::ShardClosedIgnored,
     Fault::ShardOneClosed,
+    Fault::ShardOpenEntered,
     Fault::MessageEarly,
     Fault::MessageUncleared,
     Fault::MessageUnrung,
@@ -206,6 +209,7 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::MessageLeave => &["channel/given back, rank"],
         Site::MessageWithdrawn | Site::MessageTaken => &["channel/withdrawn"],
         Site::ParkWaiter | Site::ParkWaker => PARKED_FENCES,
+        Site::ParkBarrier | Site::ParkReleased => &["shards/closed x"],
     }
 }
 
@@ -230,6 +234,8 @@ const FULL_BARRIERS: &[(Site, &[&str])] = &[
     (Site::ShardBarrier, &["shards/one against many, rank"]),
     (Site::ParkWaiter, PARKED_FENCES),
     (Site::ParkWaker, PARKED_FENCES),
+    (Site::ParkBarrier, &["shards/closed x"]),
+    (Site::ParkReleased, &["shards/closed x"]),
     (Site::PairArrived, &["collective/rung, a pair x"]),
 ];
 
@@ -282,6 +288,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::ShardNotEntered => &["shards/both ways x"],
         Fault::ShardDeadAnnounced => &["shards/dies announced, rank"],
         Fault::ShardClosedIgnored => &["shards/one against many twice, rank"],
+        Fault::ShardOpenEntered => &["shards/one against many, rank"],
         Fault::ShardOneClosed => &["shards/one shard of two is closed, rank"],
         other => found_by_failure(other),
     }

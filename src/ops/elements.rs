@@ -276,6 +276,9 @@ impl<'w> Communication<'w> {
         f: impl FnOnce() -> R,
     ) -> Result<R> {
         let context = self.calls.context();
+        if let Some(_closed) = context.shards.try_slowly(at) {
+            return Ok(f());
+        }
         let updated = context.shards.slowly(at, &context.excluded(), f);
         updated.map_err(|failed| self.calls.job_failed(failed, call))
     }

@@ -101,7 +101,8 @@ pub(super) fn mem_sync(site: Site) {
     if concerns(setting.mutant.site_off) {
         return;
     }
-    let parking = matches!(site, Site::ParkWaiter | Site::ParkWaker);
+    let parking =
+        matches!(site, Site::ParkWaiter | Site::ParkWaker | Site::ParkBarrier | Site::ParkReleased);
     if (parking || site == Site::Alarm) && !setting.park {
         // No rank sleeps, and no window data may rely on the fences of parking.
         return;

@@ -12,8 +12,13 @@
 //! Both fences must be full barriers (store buffering): either the waiter sees the new value, or the
 //! waker sees the sleeper. Without either, `loom_tests/tests/models/parking.rs` loses a wake-up and reports
 //! a deadlock.
+//!
+//! A word that is released often and awaited rarely leaves the price to the waiter: its second barrier is one of all
+//! ranks (ParkBarrier, `prim/processor.rs`), and the release is a plain store ([`ParkWord::release_and_wake`]).
 
-use super::{FailedWord, Fault, Site, Word32, machine::FutexWord, mem_sync, planted};
+use super::{
+    FailedWord, Fault, Site, Word32, machine::FutexWord, mem_sync, mem_sync_of_all, planted,
+};
 use std::time::Duration;
 
 /// A 32-bit value and the number of waiters asleep on it. Zero bytes are its initial state.
@@ -61,6 +66,17 @@ impl ParkWord {
         self.wake_all();
     }
 
+    /// [`ParkWord::store_and_wake`] by a plain store, in a process that takes part in barriers of all ranks. All
+    /// waiters of the word use [`Waiter::until_left`](super::Waiter::until_left).
+    #[inline(always)]
+    pub fn release_and_wake(&self, value: u32) {
+        self.value.word().store(value);
+        // Publishes the value before `sleepers` is read: a full barrier. Pairs with ParkBarrier in
+        // `sleep_unless`. Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
+        mem_sync(Site::ParkReleased);
+        self.wake_sleepers();
+    }
+
     /// Replaces `current` by `new` and wakes every sleeper; `Err` holds the value found instead.
     pub fn replace_and_wake(&self, current: u32, new: u32) -> Result<(), u32> {
         self.value.word().compare_exchange(current, new)?;
@@ -74,6 +90,11 @@ impl ParkWord {
         // Publishes the change of `value` before `sleepers` is read. Pairs with ParkWaiter in
         // `sleep_unless`. Fails without it: models/parking.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::ParkWaker);
+        self.wake_sleepers();
+    }
+
+    #[inline(always)]
+    fn wake_sleepers(&self) {
         if self.sleepers.load() != 0 && !planted(Fault::WakeForgotten) {
             self.value.wake(if planted(Fault::WakeOne) { 1 } else { i32::MAX as u32 });
         }
@@ -120,11 +141,13 @@ impl ParkWord {
 
     /// Sleeps until the value changes from what it is now, unless `awake(value)` already holds.
     ///
+    /// `barrier` is ParkWaiter, or ParkBarrier for a word that is released by a plain store.
     /// `sleep` are the machine's arguments; `None` sleeps for a millisecond at most. May return early (a
     /// signal, a spurious wake-up, the bound on sleeping, a failure in `failed`): callers loop.
     pub(super) fn sleep_unless(
         &self,
         failed: &FailedWord,
+        barrier: Site,
         sleep: Option<(bool, Duration)>,
         awake: impl Fn(u32) -> bool,
     ) {
@@ -132,10 +155,18 @@ impl ParkWord {
         if !planted(Fault::SleepUnannounced) {
             self.sleepers.fetch_add(1);
         }
-        // Publishes the sleeper before the last look at `value`; pairs with ParkWaker in `wake_all`.
-        // Observes the failures before `heard`; pairs with Alarm. Fails without it:
-        // models/parking.rs, by loom_tests/tests/mutants.rs.
-        mem_sync(Site::ParkWaiter);
+        // Publishes the sleeper before the last look at `value`; pairs with ParkWaker in `wake_all`, or with
+        // ParkReleased in `release_and_wake`. Observes the failures before `heard`; pairs with Alarm. Fails
+        // without it: models/parking.rs and models/shards.rs, by loom_tests/tests/mutants.rs.
+        let is_ordered = match barrier {
+            Site::ParkBarrier => mem_sync_of_all(barrier),
+            _ => {
+                mem_sync(barrier);
+                true
+            }
+        };
+        // Without the barrier of all ranks a release may miss the sleeper, which then looks again.
+        let sleep = sleep.filter(|_| is_ordered);
         let now = self.load();
         if planted(Fault::SleepWithoutCheck) {
             self.value.wait_blindly();

@@ -123,6 +123,10 @@ pub enum Site {
     ParkWaiter,
     /// Parking: between the change of the word and the look for sleepers.
     ParkWaker,
+    /// Parking on a word that is released by a plain store: as ParkWaiter; of all ranks.
+    ParkBarrier,
+    /// Parking: between that store and the look for sleepers.
+    ParkReleased,
 }
 
 impl Site {
@@ -142,10 +146,11 @@ impl Site {
                 | Site::StartPost
                 | Site::WaitPost
                 | Site::TableCarry
-                // The first two pair with ShardBarrier, which is a full barrier in this rank too
-                // (`processor`). The next four order loads, or stores after loads, which x86-64 does
+                // The first three pair with ParkBarrier and ShardBarrier, which are full barriers in this rank
+                // too (`processor`). The next four order loads, or stores after loads, which x86-64 does
                 // by itself (Intel SDM 3A, 9.2.2). Of the last two, the first follows a locked
-                // instruction and the other precedes one.
+                // instruction, and the other precedes one or a store.
+                | Site::ParkReleased
                 | Site::ShardAnnounce
                 | Site::ShardWithdrawn
                 | Site::ShardLook
@@ -361,6 +366,8 @@ pub enum Fault {
     ShardClosedIgnored,
     /// A bulk update of several shards looks whether the last one is closed, and not at the others.
     ShardOneClosed,
+    /// An update that needs a closed shard enters an open one, too.
+    ShardOpenEntered,
     /// A record of a message can be found before it is written.
     MessageEarly,
     /// The record behind one that is published is not cleared.

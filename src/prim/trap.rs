@@ -29,7 +29,7 @@ events! {
         WatchPost ShardAlone ShardAnnounce ShardLook ShardWithdraw ShardWithdrawn ShardBarrier
         ShardRung ShardDrained ShardPost ShardPre MessagePre MessageRing MessageLook MessagePost
         MessageList MessageFind MessageLeave MessageWithdrawn MessageTaken ParkWaiter
-        ParkWaker;
+        ParkWaker ParkBarrier ParkReleased;
     ProcSync(ProcSync):
         FenceArrive FencePass Post Start Complete Wait LockGranted LockReleased CollectiveArrive
         CollectivePass;

@@ -7,7 +7,7 @@
 //! has failed.
 
 use super::account::Asleep;
-use super::{Account, Backoff, FailedWord, Fault, ParkWord, planted};
+use super::{Account, Backoff, FailedWord, Fault, ParkWord, Site, planted};
 
 /// The condition that ends a wait which may never be satisfied any more.
 pub trait Failure {
@@ -91,7 +91,25 @@ impl Waiter<'_> {
     ) -> Result<u32, JobFailed> {
         let value = word.load();
         let awake = || Some(word.load());
-        if ready(value) { Ok(value) } else { self.until_slowly(awake, word, ready, overdue) }
+        match ready(value) {
+            true => Ok(value),
+            false => self.until_slowly(awake, (word, Site::ParkWaiter), ready, overdue),
+        }
+    }
+
+    /// [`Waiter::until`] for a word that ranks release by a plain store ([`ParkWord::release_and_wake`]).
+    #[inline]
+    pub fn until_left(
+        &self,
+        word: &ParkWord,
+        ready: impl Fn(u32) -> bool,
+    ) -> Result<u32, JobFailed> {
+        let value = word.load();
+        let awake = || Some(word.load());
+        match ready(value) {
+            true => Ok(value),
+            false => self.until_slowly(awake, (word, Site::ParkBarrier), ready, || false),
+        }
     }
 
     /// [`Waiter::until`] by a rank that looks, while it is awake, whether it is `released`, and not at the
@@ -105,7 +123,7 @@ impl Waiter<'_> {
     ) -> Result<u32, JobFailed> {
         match released() {
             Some(value) => Ok(value),
-            None => self.until_slowly(released, word, ready, || false),
+            None => self.until_slowly(released, (word, Site::ParkWaiter), ready, || false),
         }
     }
 
@@ -132,7 +150,7 @@ impl Waiter<'_> {
     fn until_slowly(
         &self,
         awake: impl Fn() -> Option<u32>,
-        word: &ParkWord,
+        (word, barrier): (&ParkWord, Site),
         ready: impl Fn(u32) -> bool,
         overdue: impl Fn() -> bool,
     ) -> Result<u32, JobFailed> {
@@ -162,7 +180,9 @@ impl Waiter<'_> {
                 let failed = self.failed;
                 let bounds = self.backoff.sleep(&tier);
                 let sleep = due.is_none().then_some(bounds);
-                word.sleep_unless(failed.word(), sleep, |now| ready(now) || failed.is_set());
+                word.sleep_unless(failed.word(), barrier, sleep, |now| {
+                    ready(now) || failed.is_set()
+                });
                 self.backoff.settle();
             }
             if self.backoff.is_overdue(&mut tier) {

@@ -99,6 +99,12 @@ impl Shards {
         shards::announce(self.announcement()?, self.shard(address))
     }
 
+    /// Enters the shard of `address`, where it is closed and has no holder, for one update of one element.
+    #[inline(always)]
+    pub(crate) fn try_slowly(&self, address: *const u8) -> Option<shards::Exclusively<'_>> {
+        self.takes_part.then(|| shards::try_slowly(self.shard(address).slot, self.rank))?
+    }
+
     /// [`shards::slowly`] for the shard of an address.
     #[cold]
     pub(crate) fn slowly<R>(
@@ -133,6 +139,7 @@ impl Shards {
         let first = self.shard(address);
         let last = self.shard(address.wrapping_add(bytes - 1)).number;
         if first.number == last
+            && self.takes_part
             && let Some(inside) = shards::try_exclusively(first.slot, self.rank)
         {
             let result = f();

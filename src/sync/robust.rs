@@ -20,7 +20,8 @@ pub struct RobustExclusion {
 pub(super) const LEFT: u32 = 1 << 31;
 
 /// Whether the value of the word names a rank inside.
-fn is_rank(holder: u32) -> bool {
+#[inline(always)]
+pub(super) fn is_rank(holder: u32) -> bool {
     holder != 0 && holder & LEFT == 0
 }
 
@@ -65,7 +66,8 @@ impl RobustExclusion {
     #[inline(always)]
     pub(super) fn try_enter_left(&self, rank: u32) -> Option<u32> {
         let left = self.holder.load();
-        let enters = left & LEFT != 0 && self.holder.replace_and_wake(left, rank + 1).is_ok();
+        let is_left = left & LEFT != 0 || planted(Fault::ShardOpenEntered) && left == 0;
+        let enters = is_left && self.holder.replace_and_wake(left, rank + 1).is_ok();
         enters.then_some(left)
     }
 
@@ -76,6 +78,14 @@ impl RobustExclusion {
         // Fails without it: models/robust.rs, by loom_tests/tests/mutants.rs.
         mem_sync_beside(before_release);
         self.holder.store_and_wake(value);
+    }
+
+    /// [`RobustExclusion::release`] by a plain store, of a rank that takes part in barriers of all ranks.
+    #[inline(always)]
+    pub(super) fn release_plainly(&self, before_release: Site, value: u32) {
+        // As in `release`.
+        mem_sync_beside(before_release);
+        self.holder.release_and_wake(value);
     }
 
     /// Enters, until the returned value is dropped. The caller executes the MEM_SYNC after the grant.
@@ -99,7 +109,8 @@ impl RobustExclusion {
             |holder: u32| waiter.failed.has_failed(holder - 1) && !planted(Fault::OrphanForever);
         waiter.backoff.hold_off(|| is_rank(word.load()));
         loop {
-            let holder = waiter.until(word, |holder| !is_rank(holder) || has_failed(holder))?;
+            let is_free = |holder| !is_rank(holder) || has_failed(holder);
+            let holder = waiter.until_left(word, is_free)?;
             if is_rank(holder) && planted(Fault::OrphanTakenTwice) {
                 word.store_and_wake(waiter.rank + 1);
                 return Ok(holder);

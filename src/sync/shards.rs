@@ -29,10 +29,12 @@
 //! **Open and closed.** The barrier is dear, so a shard remembers it. A bulk update leaves its shards
 //! *closed*: the lock's word has a value that is neither a holder nor zero. A closed shard admits no
 //! announcement. So no thread is announced there, and the next bulk update needs the lock alone. A single
-//! update in a closed shard acquires the lock, too. After [`REOPENS`] of them without a bulk update the last
-//! one leaves the shard *open* (zero), and single updates cost no lock again.
+//! update in a closed shard acquires the lock, too. After [`REOPENS`] of
+//! them without a bulk update the last one leaves the shard *open* (zero), and single updates need no lock
+//! again. The lock of a closed shard is released by a plain store; a rank that sleeps on it has executed the
+//! barrier of all ranks (`prim/park.rs`).
 
-use super::robust::LEFT;
+use super::robust::{LEFT, is_rank};
 use super::{Line, RobustExclusion};
 use crate::prim::{
     Fault, JobFailed, ParkWord, Site, Waiter, Word32, mem_sync, mem_sync_beside, mem_sync_of_all,
@@ -47,8 +49,8 @@ pub const ANNOUNCEMENTS: usize = 14;
 pub const SHARDS: usize = 1024;
 /// Most shards of one update of many elements.
 pub const MOST: usize = 8;
-/// Single updates in a row that reopen a shard. Each costs the lock and the slow half of its call, about
-/// 80 ns; the barrier that closes the shard again costs about a microsecond.
+/// Single updates in a row that reopen a shard. Each costs the lock and the slow half of its call, about 30 ns; the
+/// barrier that closes the shard again costs about a microsecond.
 const REOPENS: u32 = match () {
     () if cfg!(loom) => 1,
     () if cfg!(feature = "test-hooks") => 4,
@@ -166,7 +168,7 @@ impl<R: AsRef<[RankAnnouncements]>> Announced<'_, R> {
         // models/shards.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::ShardWithdrawn);
         let holder = self.shard.slot.holder();
-        if holder != 0 && !planted(Fault::ShardUnrung) {
+        if is_rank(holder) && !planted(Fault::ShardUnrung) {
             ring(self.shard.ranks.as_ref(), holder);
         }
     }
@@ -175,7 +177,7 @@ impl<R: AsRef<[RankAnnouncements]>> Announced<'_, R> {
 /// Wakes the holder, a rank plus one, because an announcement is empty.
 #[cold]
 fn ring(ranks: &[RankAnnouncements], holder: u32) {
-    // A closed shard has no holder, and a damaged word may name a rank that does not exist.
+    // A damaged word may name a rank that does not exist.
     if let Some(rank) = ranks.get(holder as usize - 1) {
         rank.bell.add_and_wake(1);
     }
@@ -196,32 +198,57 @@ pub fn slowly<R>(
     mem_sync_beside(Site::ShardPost);
     let left = inside.left();
     if left != 0 {
-        inside.leave(if left + 1 < CLOSED + REOPENS { left + 1 } else { 0 });
+        inside.leave(counted(left));
     }
     Ok(f())
 }
 
+/// What a single update leaves in a closed shard, where it has found `left`.
+#[inline(always)]
+fn counted(left: u32) -> u32 {
+    if left + 1 < CLOSED + REOPENS { left + 1 } else { 0 }
+}
+
+/// The fast path of [`slowly`]: enters one shard, which is closed, as `rank`, until the returned value is dropped.
+/// The rank takes part in barriers of all ranks. `None` as of [`try_exclusively`].
+#[inline(always)]
+pub fn try_slowly(shard: &RobustExclusion, rank: u32) -> Option<Exclusively<'_>> {
+    enter_closed(shard, rank, counted)
+}
+
 /// The fast path of [`exclusively`]: enters one shard, which is closed, as `rank`, until the returned value is
-/// dropped. `None`, and nothing has changed, if it is open or has a holder.
+/// dropped. The rank takes part in barriers of all ranks. `None`, and nothing has changed, if it is open or has a holder.
 #[inline(always)]
 pub fn try_exclusively(shard: &RobustExclusion, rank: u32) -> Option<Exclusively<'_>> {
-    shard.try_enter_left(rank)?;
+    enter_closed(shard, rank, |_| CLOSED)
+}
+
+#[inline(always)]
+fn enter_closed(
+    shard: &RobustExclusion,
+    rank: u32,
+    leaves: impl FnOnce(u32) -> u32,
+) -> Option<Exclusively<'_>> {
+    let left = shard.try_enter_left(rank)?;
     // Observes what earlier holders wrote; pairs with their ShardPre.
     // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::ShardDrained);
-    Some(Exclusively(shard))
+    Some(Exclusively { shard, leaves: leaves(left) })
 }
 
 /// No other thread updates elements of a shard until this is dropped. A thread that panics before stays the
 /// holder; its rank fails.
 #[must_use]
-pub struct Exclusively<'a>(&'a RobustExclusion);
+pub struct Exclusively<'a> {
+    shard: &'a RobustExclusion,
+    leaves: u32,
+}
 
 impl Drop for Exclusively<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.0.release(Site::ShardPre, CLOSED);
+            self.shard.release_plainly(Site::ShardPre, self.leaves);
         }
     }
 }

@@ -3,7 +3,7 @@
 #![cfg(feature = "test-hooks")]
 #![allow(unsafe_code, reason = "names buffers of layouts")]
 
-use crate::support::interleave::{before, free, notify_when_asleep, words};
+use crate::support::interleave::{before, free, notify, notify_when_asleep, words};
 use crate::support::spmd;
 use onesided::engine::{Layout, Origin, OriginMut, Win};
 use onesided::hooks::{Event, Site, Step};
@@ -87,7 +87,7 @@ fn one_waits_for_many() {
     spmd(2, |world| {
         let many = |win: &Rc<Win>| assert_eq!(fetch_many(win), [0; MANY]);
         while_held(world, Event::Step(Step::MidAccumulate), many, |win| {
-            notify_when_asleep(win, GO_ON);
+            notify(win, Event::MemSync(Site::ParkBarrier), GO_ON);
             assert_eq!(fetch(win, MANY as u64 - 1), 1, "one was updated before many were");
         });
     });
@@ -109,7 +109,7 @@ fn one_waits_for_a_layout_of_many() {
     spmd(2, |world| {
         let many = |win: &Rc<Win>| assert_eq!(fetch_every_other(win), [0; MANY]);
         while_held(world, Event::Step(Step::MidAccumulate), many, |win| {
-            notify_when_asleep(win, GO_ON);
+            notify(win, Event::MemSync(Site::ParkBarrier), GO_ON);
             assert_eq!(fetch(win, 2 * MANY as u64 - 2), 1, "one was updated before many were");
         });
     });
@@ -120,7 +120,7 @@ fn many_wait_for_many() {
     spmd(2, |world| {
         let many = |win: &Rc<Win>| assert_eq!(fetch_many(win), [0; MANY]);
         while_held(world, Event::Step(Step::MidAccumulate), many, |win| {
-            notify_when_asleep(win, GO_ON);
+            notify(win, Event::MemSync(Site::ParkBarrier), GO_ON);
             assert_eq!(fetch_many(win), [1; MANY]);
         });
     });

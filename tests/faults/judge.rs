@@ -176,7 +176,7 @@ fn place(site: &str, action: &str) -> &'static str {
         // The tools look for a value by test_until.
         "WatchPost" => " in wait_until on window '| in test_until on window '",
         // Also in the signals of the tests, which are no calls.
-        "ParkWaiter" | "ParkWaker" => "",
+        "ParkWaiter" | "ParkWaker" | "ParkBarrier" | "ParkReleased" => "",
         // Also where a thread takes its turn at a window that it looks at or drops.
         "ShardAnnounce" | "ShardLook" | "ShardWithdraw" | "ShardWithdrawn" => "",
         "AttachPost" | "AttachPre" => " in attach| in detach",

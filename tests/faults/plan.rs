@@ -110,7 +110,7 @@ pub fn cases(extent: &Extent, seed: u64, (first, step): (usize, usize)) -> Vec<C
 /// lock nothing panics, and a panic there would leave the allocator locked.
 fn is_inside(site: &str) -> bool {
     ["Heap", "Space"].iter().any(|place| site.starts_with(place))
-        || ["LockCarry", "ParkWaker"].contains(&site)
+        || ["LockCarry", "ParkWaker", "ParkReleased"].contains(&site)
 }
 
 fn at_sites(

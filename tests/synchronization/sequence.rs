@@ -49,6 +49,8 @@ fn is_drawn(event: &Event) -> bool {
                     | Site::ParkWaker
                     | Site::ArrivalCarry
                     | Site::ReleaseCarry
+                    | Site::ParkBarrier
+                    | Site::ParkReleased
                     | Site::LockCarry
                     | Site::TablePre
                     | Site::TableCarry

@@ -4,7 +4,7 @@ use crate::explore::{BOUND_1, BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{FailedWord, Failure, Site, Waiter, Word32, mem_sync};
 use crate::sync::RobustExclusion;
 use crate::sync::shards::{
-    Common, RankAnnouncements, Shard, announce, exclusively, slowly, try_exclusively,
+    Common, RankAnnouncements, Shard, announce, exclusively, slowly, try_exclusively, try_slowly,
 };
 use crate::world::{Data, Job, each, run};
 
@@ -34,6 +34,8 @@ pub fn models() -> Vec<Model> {
         models.push(reopened.within(BOUND_2, BOUND_2));
     }
     let model = |name: &str, ranks, program: fn(usize)| Model::new("shards", name, ranks, program);
+    models.push(model("closed", 2, closed).within(BOUND_3, EXHAUSTIVE));
+    models.push(model("closed", 2, closed).within(BOUND_3, EXHAUSTIVE).parked());
     models.push(model("both ways", 2, both_ways).within(BOUND_2, BOUND_3));
     models.push(model("two shards", 2, two_shards).within(BOUND_2, BOUND_3));
     models.push(model("the slow way", 2, the_slow_way));
@@ -91,7 +93,13 @@ impl World {
                 update();
                 announced.withdraw();
             }
-            None => assert!(slowly(&self.slots[shard], &waiter, update).is_ok()),
+            None => match try_slowly(&self.slots[shard], waiter.rank) {
+                Some(inside) => {
+                    update();
+                    drop(inside);
+                }
+                None => assert!(slowly(&self.slots[shard], &waiter, update).is_ok()),
+            },
         }
     }
 
@@ -155,6 +163,17 @@ fn one_against_many_twice(ranks: usize, many: usize) {
         }
     });
     assert_eq!(w.elements[0].get(), 4, "an update is lost");
+}
+
+/// Each rank updates an element of a shard that is closed; the first one reopens it.
+fn closed(ranks: usize) {
+    let world = move || {
+        let world = world(ranks)();
+        assert!(world.many(0, 0..1, || {}));
+        world
+    };
+    let w = run(ranks, world, |w, me| w.one(me, 0, || w.add(0)));
+    assert_eq!(w.elements[0].get(), ranks as u32, "an update is lost");
 }
 
 /// A rank updates many, another reopens the shard, and the third may be announced then.
