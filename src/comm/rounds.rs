@@ -229,11 +229,12 @@ impl CollectiveEntry {
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let reach = match &comm.inner.shared {
-            Some(shared) if length > INSIDE => shared.stages.buffers() - UNDER_WAY,
-            _ => Self::slots(comm) / 2,
+        let first = match &comm.inner.shared {
+            Some(shared) if length > INSIDE => {
+                (self.number + 1).saturating_sub(shared.stages.buffers() - UNDER_WAY)
+            }
+            _ => sync::first_unsettled(self.number, Self::slots(comm)),
         };
-        let first = (self.number + 1).saturating_sub(reach);
         if self.settled < first { Self::settle(comm, first, call, at) } else { Ok(()) }
     }
 
@@ -342,22 +343,24 @@ impl CollectiveEntry {
         words.expect_arrival();
         let stage = StagingBuffer { rank: comm.rank().0, number: self.number };
         let segment = &comm.context().segment;
-        let beginning = shared.stages.beginning(stage);
-        segment.mapping().write(beginning, bytemuck::bytes_of(&what.staged(length)))?;
-        write(
-            segment,
-            if length <= INSIDE { beginning + HEAD } else { shared.stages.rest(stage) },
-        )?;
-        if what.wants_ring() {
-            shared.words.rings.store(1);
-        }
+        let stage_all = || {
+            let beginning = shared.stages.beginning(stage);
+            segment.mapping().write(beginning, bytemuck::bytes_of(&what.staged(length)))?;
+            let inside = length <= INSIDE;
+            write(segment, if inside { beginning + HEAD } else { shared.stages.rest(stage) })?;
+            if what.wants_ring() {
+                shared.words.rings.store(1);
+            }
+            Ok(())
+        };
         let word = self.state.round.next().word();
         let published = match words {
             Arrivals::Pair { own, .. } => own,
             Arrivals::Counted(_) => shared.published(segment, stage)?,
         };
         let publish = || published.store_and_wake(word);
-        let arrived = words.arrive(comm.size(), &mut self.state.round, publish);
+        let round = &mut self.state.round;
+        let arrived = words.stage_and_arrive(comm.size(), round, stage_all, publish)?;
         self.is_last = arrived.map_err(lost)?;
         Ok(())
     }

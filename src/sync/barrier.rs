@@ -383,7 +383,36 @@ pub enum Arrivals<'w> {
     },
 }
 
+/// The number of the first collective that a rank need not have settled when it stages number `number` in
+/// one of that many slots, which are used in turn: of a settled one it has seen that all have arrived. All
+/// have then settled those up to `number - slots`, so its slot is free.
+#[inline]
+pub fn first_unsettled(number: u64, slots: u64) -> u64 {
+    if planted(Fault::StagedTooSoon) {
+        return 0;
+    }
+    (number + 1).saturating_sub(slots / 2)
+}
+
 impl Arrivals<'_> {
+    /// [`Arrivals::arrive`] of a rank that stages by `stage` what others read as soon as it has published that.
+    /// If that fails, it does not arrive.
+    #[inline]
+    pub fn stage_and_arrive<E>(
+        self,
+        ranks: u32,
+        round: &mut Round,
+        stage: impl FnOnce() -> Result<(), E>,
+        publish: impl FnOnce(),
+    ) -> Result<Result<bool, JobFailed>, E> {
+        if planted(Fault::PublishedFirst) {
+            let arrived = self.arrive(ranks, round, publish);
+            return stage().map(|()| arrived);
+        }
+        stage()?;
+        Ok(self.arrive(ranks, round, publish))
+    }
+
     /// The first half of [`collective`]: arrives, and does not wait; whether all have arrived. If so, the
     /// rank passes, and then rings the bells (`channel.rs`) of those that do not wait at the barrier but
     /// call [`Arrivals::try_pass`], which they do again after each ring (models/collective.rs). Of two

@@ -19,7 +19,8 @@ use crate::prim::CachePadded;
 
 #[allow(unused_imports, reason = "`collective` is for the models")]
 pub use barrier::{
-    Arrivals, Barrier, BarrierWords, FenceKind, Round, await_published, collective, fence, passed,
+    Arrivals, Barrier, BarrierWords, FenceKind, Round, await_published, collective, fence,
+    first_unsettled, passed,
 };
 pub use exclusion::{Exclusion, Sharing};
 pub use gather::{GatherPlace, Gathering, gather};

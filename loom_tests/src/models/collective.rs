@@ -1,10 +1,11 @@
 //! The barrier of a communicator, and the staging area that its collectives use.
 
 use crate::explore::{BOUND_1, BOUND_2, BOUND_3, EXHAUSTIVE, Model, WIDE};
-use crate::prim::{Fault, ParkWord, planted};
+use crate::prim::{JobFailed, ParkWord};
 use crate::sync::channel::MailWords;
 use crate::sync::{
-    Arrivals, Barrier, BarrierWords, Round, Tree, TreeLine, await_published, collective, tree_lines,
+    Arrivals, Barrier, BarrierWords, Round, Tree, TreeLine, await_published, collective,
+    first_unsettled, tree_lines,
 };
 use crate::world::{Data, Job, each, passed, run};
 
@@ -181,7 +182,7 @@ fn ahead(words: fn(usize, usize) -> Words, ranks: usize, collectives: usize) {
         called: (0..ranks).map(|_| each(SLOTS)).collect(),
     };
     run(ranks, world, move |w, me| {
-        let (count, mut rounds) = (ranks as u32, [Round::default(); SLOTS]);
+        let (count, mut rounds, mut settled) = (ranks as u32, [Round::default(); SLOTS], 0);
         let settle = |number: usize, rounds: &mut [Round; SLOTS]| {
             let slot = number % SLOTS;
             let words = w.words.arrivals(slot, me);
@@ -192,29 +193,26 @@ fn ahead(words: fn(usize, usize) -> Words, ranks: usize, collectives: usize) {
         };
         for number in 0..collectives {
             let (slot, call) = (number % SLOTS, number as u32 + 1);
-            if number > 0 && !planted(Fault::StagedTooSoon) {
-                settle(number - 1, &mut rounds);
+            while settled < first_unsettled(number as u64, SLOTS as u64) {
+                settle(settled as usize, &mut rounds);
+                settled += 1;
             }
-            let arrive = |round: &mut Round| {
-                let word = round.next().word();
-                let publish = || {
-                    if me == 0 {
-                        w.words.published[0][slot].store_and_wake(word);
-                    }
-                };
-                let words = w.words.arrivals(slot, me);
-                words.arrive(count, round, publish).expect("none fails");
+            let stage = || -> Result<(), JobFailed> {
+                w.called[me][slot].set(call);
+                if me == 0 {
+                    w.given[slot].set(call);
+                }
+                Ok(())
             };
-            if planted(Fault::PublishedFirst) {
-                arrive(&mut rounds[slot]);
-            }
-            w.called[me][slot].set(call);
-            if me == 0 {
-                w.given[slot].set(call);
-            }
-            if !planted(Fault::PublishedFirst) {
-                arrive(&mut rounds[slot]);
-            }
+            let word = rounds[slot].next().word();
+            let publish = || {
+                if me == 0 {
+                    w.words.published[0][slot].store_and_wake(word);
+                }
+            };
+            let words = w.words.arrivals(slot, me);
+            let arrived = words.stage_and_arrive(count, &mut rounds[slot], stage, publish);
+            arrived.flatten().expect("none fails");
             if me != 0 {
                 let (word, waiter) = (&w.words.published[0][slot], w.job.waiter());
                 passed(await_published(word, rounds[slot], &waiter));
