@@ -114,6 +114,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::TableEarly,
     Fault::ReaderIgnoresWriter,
     Fault::WriterIgnoresReaders,
+    Fault::StaysInside,
     Fault::GrantForgotten,
     Fault::NudgeForgotten,
     Fault::GrantTwo,
@@ -265,6 +266,7 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::ReaderIgnoresWriter | Fault::WriterIgnoresReaders => {
             &["lock/shared then exclusive x"]
         }
+        Fault::StaysInside => &["lock/shared then exclusive x", "lock/one reader"],
         // A rank that polls becomes overdue, and then does what the forgetful holder did not.
         Fault::GrantForgotten => &["parking/lock x"],
         Fault::NudgeForgotten => &["parking/exclusive x2 contending"],

@@ -44,6 +44,17 @@ fn a_barrier_of_64_ranks_is_eight_times_as_fast_and_one_of_1024_fifty_times() {
     }
 }
 
+/// One to look whether a rank is in the way, one to be counted, one to leave. The additions queue.
+#[test]
+fn a_lock_of_the_window_is_three_references_for_any_number_of_ranks() {
+    let programs = ["lock_all + unlock_all", "exclusive lock + unlock, own target"];
+    for (program, ranks) in programs.into_iter().flat_map(|p| RANKS.map(|n| (p, n))) {
+        let cost = cost(program, ranks);
+        let (remote, chain) = (cost.most_remote, 2.0 * f64::from(ranks) + 1.0);
+        assert!(remote <= 3.5 && cost.chain <= chain, "{program} {ranks} {cost:?}");
+    }
+}
+
 /// Post and start are two references for each neighbour, complete and wait two, for any number of ranks.
 #[test]
 fn what_neighbours_do_does_not_depend_on_the_number_of_ranks() {

@@ -193,6 +193,12 @@ impl Word64 {
     pub fn store(&self, value: u64) {
         self.0.store(value, Relaxed)
     }
+    pub fn fetch_add(&self, n: u64) -> u64 {
+        if execution_is_over() {
+            return 0;
+        }
+        self.0.fetch_add(n, Relaxed)
+    }
     pub fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64> {
         if execution_is_over() {
             return Ok(current);

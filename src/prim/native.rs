@@ -132,6 +132,11 @@ impl Word64 {
     pub fn store(&self, value: u64) {
         self.0.store(value, Relaxed)
     }
+    /// Adds `n` (wrapping); returns the value before.
+    #[inline(always)]
+    pub fn fetch_add(&self, n: u64) -> u64 {
+        self.0.fetch_add(n, Relaxed)
+    }
     /// Replaces `current` by `new`; `Err` holds what was there instead.
     #[inline(always)]
     pub fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64> {

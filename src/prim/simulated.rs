@@ -448,6 +448,9 @@ impl Word64 {
     pub fn store(&self, value: u64) {
         self.access(LineAccess::Store, |word| ((), word.swap(value, Relaxed) != value))
     }
+    pub fn fetch_add(&self, n: u64) -> u64 {
+        self.access(LineAccess::Update, |word| (word.fetch_add(n, Relaxed), n != 0))
+    }
     pub fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64> {
         self.access(LineAccess::Update, |word| {
             let result = word.compare_exchange(current, new, Relaxed, Relaxed);

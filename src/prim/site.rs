@@ -310,6 +310,8 @@ pub enum Fault {
     ReaderIgnoresWriter,
     /// An exclusive locker does not look at the shared side.
     WriterIgnoresReaders,
+    /// A rank that was counted as a holder although another was in its way stays counted.
+    StaysInside,
     /// The last holder leaves without admitting waiters.
     GrantForgotten,
     /// A lock becomes free without a nudge for contending ranks.

@@ -63,7 +63,7 @@ impl Drop for Sharing<'_> {
         // Publishes what this rank did meanwhile; pairs with the grant's site in `run`.
         // Fails without it: models/directory.rs, by loom_tests/tests/mutants.rs.
         mem_sync_beside(self.before_release);
-        self.lock.leave(LockSide::Left, true);
+        self.lock.leave(LockSide::Left);
     }
 }
 
@@ -78,6 +78,6 @@ impl Drop for ExclusionGuard<'_> {
         // Publishes what this holder wrote; pairs with the grant's site of later holders.
         // Fails without it: models/accumulate.rs, by loom_tests/tests/mutants.rs.
         mem_sync_beside(self.before_release);
-        self.lock.leave(LockSide::RightExclusive, true);
+        self.lock.leave(LockSide::RightExclusive);
     }
 }

@@ -74,10 +74,15 @@ impl LockWords {
         }
     }
 
-    /// Enters by one compare-and-swap if no rank is in the way.
+    /// Enters by one addition or compare-and-swap if no rank is in the way. A rank that shares its side is
+    /// counted whatever others count meanwhile; many can enter at the same time. If one
+    /// was in its way, it leaves again. To others it was a holder.
     #[inline]
     pub fn try_enter(&self, side: LockSide, queueing: Queueing) -> bool {
         let mut state = self.state();
+        if side != LockSide::RightExclusive {
+            return state.is_open(side, queueing) && self.count_in(side, queueing);
+        }
         while state.is_open(side, queueing) {
             match self.exchange(state, state.with_inside(side.index(), 1)) {
                 Ok(()) => return true,
@@ -85,6 +90,51 @@ impl LockWords {
             }
         }
         false
+    }
+
+    #[inline]
+    fn count_in(&self, side: LockSide, queueing: Queueing) -> bool {
+        let entered = self.count(side, 1).is_open(side, queueing);
+        if !entered && !planted(Fault::StaysInside) {
+            self.count_out(side);
+        }
+        entered
+    }
+
+    /// Counts a holder of a side that is shared with itself in, or out (-1); returns the state before.
+    #[inline]
+    fn count(&self, side: LockSide, by: i32) -> LockState {
+        let one = LockState(0).with_inside(side.index(), by);
+        LockState(self.state.0.state.fetch_add(one.0))
+    }
+
+    /// A rank leaves a side that is shared with itself.
+    #[inline]
+    fn count_out(&self, side: LockSide) {
+        let before = self.count(side, -1);
+        if before.inside(side.index()) == 1 {
+            match before.has_waiters() {
+                true => self.admit_next(side),
+                false => self.nudge(side),
+            }
+        }
+    }
+
+    /// The last rank of `side` has left: admits queued ranks, unless one that has entered meanwhile is in
+    /// their way, which does it when it leaves.
+    #[inline(never)]
+    fn admit_next(&self, side: LockSide) {
+        let mut state = self.state();
+        while let Some((admitted, n)) = state.next(side) {
+            if state.excludes(admitted, side.right_is_exclusive()) {
+                return;
+            }
+            match self.exchange(state, state.admit(admitted, n)) {
+                Ok(()) => return self.open_gate(admitted, n),
+                Err(now) => state = now,
+            }
+        }
+        self.nudge(side);
     }
 
     #[cold]
@@ -203,52 +253,46 @@ impl LockWords {
 
     /// Leaves `side`. The last holder admits queued ranks or, if there are none, nudges contending
     /// ones. Never blocks.
-    ///
-    /// `right_is_exclusive` is how the right side of this lock is used, whichever side leaves.
     #[inline]
-    pub fn leave(&self, side: LockSide, right_is_exclusive: bool) {
+    pub fn leave(&self, side: LockSide) {
+        if side != LockSide::RightExclusive {
+            return self.count_out(side);
+        }
         let state = self.state();
         let left = state.with_inside(side.index(), -1);
         if state.has_waiters() || self.exchange(state, left).is_err() {
-            return self.leave_among_others(side, right_is_exclusive);
+            return self.leave_among_others(side);
         }
-        if left.inside(side.index()) == 0 {
-            self.nudge(right_is_exclusive);
-        }
+        self.nudge(side);
     }
 
-    /// Slow path of [`LockWords::leave`]: ranks queue, or enter and leave at the same time.
+    /// Slow path of [`LockWords::leave`] by an exclusive holder: ranks queue, or enter at the same time.
     #[inline(never)]
-    fn leave_among_others(&self, side: LockSide, right_is_exclusive: bool) {
-        let index = side.index();
+    fn leave_among_others(&self, side: LockSide) {
         let mut state = self.state();
-        let (left, admitted) = loop {
-            let left = state.with_inside(index, -1);
-            let admits = match left.inside(index) {
-                0 => left.next(side, right_is_exclusive),
-                _ => None,
-            };
+        let admitted = loop {
+            let left = state.with_inside(side.index(), -1);
+            let admits = left.next(side);
             let next = admits.map_or(left, |(side, n)| left.admit(side, n));
             match self.exchange(state, next) {
-                Ok(()) => break (left, admits),
+                Ok(()) => break admits,
                 Err(now) => state = now,
             }
         };
         match admitted {
             Some((side, n)) => self.open_gate(side, n),
-            None if left.inside(index) == 0 => self.nudge(right_is_exclusive),
-            None => {}
+            None => self.nudge(side),
         }
     }
 
     /// Wakes contending ranks because the lock is free: one of them where only one can have it.
     #[inline]
-    fn nudge(&self, right_is_exclusive: bool) {
+    fn nudge(&self, side: LockSide) {
         if planted(Fault::NudgeForgotten) {
             return;
         }
         let [left, right] = &self.watched.0.free;
-        let of_right = if right_is_exclusive { 1 } else { u32::MAX };
+        let of_right = if side.right_is_exclusive() { 1 } else { u32::MAX };
         ParkWord::nudge([(left, u32::MAX), (right, of_right)]);
     }
 
@@ -269,8 +313,10 @@ impl LockWords {
         self.state.0.owner.load().checked_sub(1)
     }
 
-    /// Whether any rank is inside on `side`. A snapshot: it may be old when it is returned.
+    /// Whether any rank holds the lock on `side`. A snapshot: it may be old when it is returned. Of ranks of
+    /// both sides, those of one find that the others are in their way, and hold nothing.
     pub fn is_held(&self, side: LockSide) -> bool {
-        self.state().inside(side.index()) != 0
+        let state = self.state();
+        state.inside(side.index()) != 0 && state.inside(side.other()) == 0
     }
 }

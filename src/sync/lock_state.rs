@@ -9,6 +9,11 @@
 //!   leave, not the last          inside -= 1
 //!   leave, the last              inside -= 1; admit waiters: the other side's, or its own
 //! ```
+//!
+//! On a side that is shared with itself, entering and leaving are additions, which never fail. A rank that
+//! enters by one looks afterwards whether another was in its way, and leaves again. The last rank that
+//! leaves by one admits waiters by a compare-and-swap of its own, unless a rank has entered meanwhile,
+//! which does it later.
 
 use crate::prim::{Fault, planted};
 
@@ -26,7 +31,8 @@ const WAITING_SHIFT: u32 = INSIDE_BITS;
 const ADMITTED_SHIFT: u32 = INSIDE_BITS + WAITING_BITS;
 
 /// Most holders of one side. The exclusive side of the window's lock is held at the same time by
-/// the holders, one per target, and by the ranks that wait for a target, one per rank.
+/// the holders, one per target, and by the ranks that wait for a target, one per rank. Each rank may be
+/// counted once more while it finds that another is in its way.
 pub(super) const MOST_INSIDE: u32 = 2 * MAX_RANKS;
 
 /// Most ranks that queue on one side at a time. Where the queue is full, a rank waits outside for a
@@ -35,20 +41,22 @@ const MOST_WAITING: u32 = 255;
 
 const _: () = {
     assert!(SIDE_BITS == 32);
-    assert!(MOST_INSIDE as u64 <= INSIDE_MASK);
+    assert!((MOST_INSIDE + MAX_RANKS) as u64 <= INSIDE_MASK);
     assert!(MOST_WAITING as u64 <= WAITING_MASK);
     // A ticket and the gate are never further apart than there are waiters.
     assert!(MOST_WAITING as u64 <= ADMITTED_MASK / 2);
 };
 
-/// Which side of the lock.
+/// Which side of the lock, and how the right side of this lock is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockSide {
-    /// Shared with itself.
+    /// Shared with itself; against `RightExclusive`.
     Left,
+    /// Shared with itself; against `RightShared`.
+    LeftOfShared,
     /// Excludes `Left`; one holder at a time.
     RightExclusive,
-    /// Excludes `Left`; shared with itself.
+    /// Excludes `LeftOfShared`; shared with itself.
     RightShared,
 }
 
@@ -68,10 +76,14 @@ pub(super) struct LockState(pub(super) u64);
 
 impl LockSide {
     pub(super) fn index(self) -> u32 {
-        u32::from(self != LockSide::Left)
+        u32::from(matches!(self, LockSide::RightExclusive | LockSide::RightShared))
     }
     pub(super) fn other(self) -> u32 {
         1 - self.index()
+    }
+    /// Whether the right side of this lock has one holder at a time.
+    pub(super) fn right_is_exclusive(self) -> bool {
+        matches!(self, LockSide::Left | LockSide::RightExclusive)
     }
 }
 
@@ -113,7 +125,7 @@ impl LockState {
     pub(super) fn is_open(self, side: LockSide, queueing: Queueing) -> bool {
         let other = side.other();
         let blind = match side {
-            LockSide::Left => planted(Fault::ReaderIgnoresWriter),
+            LockSide::Left | LockSide::LeftOfShared => planted(Fault::ReaderIgnoresWriter),
             _ => planted(Fault::WriterIgnoresReaders),
         };
         let fair = queueing == Queueing::Fair || planted(Fault::NestedQueues);
@@ -126,8 +138,12 @@ impl LockState {
 
     /// Whether a holder, not only waiters, excludes `side`.
     pub(super) fn is_held_against(self, side: LockSide) -> bool {
-        let exclusive = side == LockSide::RightExclusive;
-        self.inside(side.other()) != 0 || exclusive && self.inside(side.index()) != 0
+        self.excludes(side.index(), side.right_is_exclusive())
+    }
+
+    /// [`LockState::is_held_against`] for the side of that index.
+    pub(super) fn excludes(self, side: u32, right_is_exclusive: bool) -> bool {
+        self.inside(1 - side) != 0 || side == 1 && right_is_exclusive && self.inside(1) != 0
     }
 
     /// Whether the queue has a place for one more rank.
@@ -142,8 +158,9 @@ impl LockState {
     }
 
     /// The waiters that the last holder of `side` admits: their side and number.
-    pub(super) fn next(self, side: LockSide, right_is_exclusive: bool) -> Option<(u32, u32)> {
+    pub(super) fn next(self, side: LockSide) -> Option<(u32, u32)> {
         let (own, other) = (side.index(), side.other());
+        let right_is_exclusive = side.right_is_exclusive();
         let side = if self.waiting(other) != 0 { other } else { own };
         let waiting = self.waiting(side);
         let most = if side == 1 && right_is_exclusive {

@@ -41,7 +41,7 @@ pub fn lock(
             if !target_first {
                 let entered = target.enter(LockSide::RightExclusive, queueing, waiter);
                 if entered.is_err() && !planted(Fault::WindowLockLeft) {
-                    window.leave(LockSide::RightShared, false);
+                    window.leave(LockSide::RightShared);
                 }
                 entered?;
             }
@@ -66,7 +66,7 @@ pub fn try_lock(
             let window_entered = window.try_enter(LockSide::RightShared, queueing);
             let entered = window_entered && target.try_enter(LockSide::RightExclusive, queueing);
             if window_entered && !entered {
-                window.leave(LockSide::RightShared, false);
+                window.leave(LockSide::RightShared);
             }
             entered
         }
@@ -109,11 +109,11 @@ pub fn unlock(window: &LockWords, target: &LockWords, held: LockType) {
     mem_sync_beside(Site::UnlockPre);
     proc_sync(ProcSync::LockReleased);
     match held {
-        LockType::Shared => target.leave(LockSide::Left, true),
+        LockType::Shared => target.leave(LockSide::Left),
         LockType::Exclusive => {
-            target.leave(LockSide::RightExclusive, true);
+            target.leave(LockSide::RightExclusive);
             if !planted(Fault::LockAllIgnored) {
-                window.leave(LockSide::RightShared, false);
+                window.leave(LockSide::RightShared);
             }
         }
     }
@@ -129,7 +129,7 @@ pub fn unlock_nocheck() {
 /// `MPI_Win_lock_all`: a shared lock on every target, at a cost that does not depend on their
 /// number. Not collective. Blocks while any target is locked exclusively.
 pub fn lock_all(window: &LockWords, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
-    window.enter(LockSide::Left, Queueing::Fair, waiter)?;
+    window.enter(LockSide::LeftOfShared, Queueing::Fair, waiter)?;
     granted_all();
     Ok(())
 }
@@ -137,7 +137,7 @@ pub fn lock_all(window: &LockWords, waiter: &Waiter<'_>) -> Result<(), JobFailed
 /// [`lock_all`], if it need not block.
 #[inline]
 pub fn try_lock_all(window: &LockWords) -> bool {
-    let entered = window.try_enter(LockSide::Left, Queueing::Fair);
+    let entered = window.try_enter(LockSide::LeftOfShared, Queueing::Fair);
     if entered {
         granted_all();
     }
@@ -165,7 +165,7 @@ pub fn unlock_all(window: &LockWords) {
     // Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::UnlockAllPre);
     proc_sync(ProcSync::LockReleased);
-    window.leave(LockSide::Left, false);
+    window.leave(LockSide::LeftOfShared);
 }
 
 /// `MPI_Win_unlock_all` of a NOCHECK lock: the MEM_SYNC without the PROC_SYNC.
