@@ -149,13 +149,19 @@ impl SegmentLayout {
 
     /// The staging buffers of the world.
     pub(crate) fn stages_of_world(&self) -> Stages {
-        Stages { at: self.stages, members: self.ranks, lines: self.tree_lines(self.ranks) }
+        self.stages_at(self.stages, self.ranks)
     }
 
     /// Those of a communicator of `members` ranks whose block is at `block`.
     pub(crate) fn stages_of(&self, block: u64, members: u32) -> Stages {
-        let at = block + size_of::<CommWords>() as u64;
-        Stages { at, members, lines: self.tree_lines(members) }
+        self.stages_at(block + size_of::<CommWords>() as u64, members)
+    }
+
+    fn stages_at(&self, at: u64, members: u32) -> Stages {
+        let stages = Stages { at, members, lines: self.tree_lines(members) };
+        // Each slot has a tree of its own. Only tests combine the arrivals of as few ranks as have more slots.
+        let has_trees = stages.slots() <= TREES as u64;
+        Stages { lines: if has_trees { stages.lines } else { 0 }, ..stages }
     }
 
     /// Bytes of the block of a communicator of `members` ranks.
