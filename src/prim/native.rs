@@ -69,8 +69,8 @@ const MOST_REWARDING: u32 = 4 * REWARDING;
 const ASKS: Duration = Duration::from_micros(500);
 /// For how long at most it does not ask after an answer that was wrong.
 const ASKS_NOT: Duration = Duration::from_millis(100);
-/// The largest job that shares cores and asks: it has to count the ranks that are awake.
-const COUNTED_RANKS: usize = 64;
+/// Yields of a rank that shares cores between two looks at where the others are.
+const SETTLES: u32 = 16;
 
 /// A relaxed 32-bit word of the segment.
 #[repr(transparent)]
@@ -320,6 +320,8 @@ pub struct Backoff {
     ask_at: AtomicU64,
     /// When (nanoseconds after `since`) the kernel's answer ended it; zero if it never has.
     forgiven: AtomicU64,
+    /// Yields of this process.
+    yields: AtomicU32,
     /// Fast yields, less those that have made up for a slow one.
     fast: AtomicU32,
     /// The processors of this rank and the others, if known.
@@ -361,6 +363,7 @@ impl Backoff {
             distrust: AtomicU64::default(),
             ask_at: AtomicU64::default(),
             forgiven: AtomicU64::default(),
+            yields: AtomicU32::default(),
             fast: AtomicU32::new(MOST_REWARDING),
             placement: None,
             look: None,
@@ -434,7 +437,7 @@ impl Backoff {
     #[cold]
     fn next_slowly(&self, tier: &mut Tier) -> WaitStep {
         tier.spins = self.spins_now();
-        if tier.spins > 0 {
+        if tier.spins > 0 || self.yields.load(Relaxed).is_multiple_of(SETTLES) {
             self.settle();
         }
         if self.gives_up(tier) {
@@ -450,6 +453,7 @@ impl Backoff {
         let after = Instant::now();
         tier.yields += 1;
         tier.yielded = Some(after);
+        self.yields.store(self.yields.load(Relaxed).wrapping_add(1), Relaxed);
         let fast = self.fast.load(Relaxed);
         if after - before <= self.slow_yield {
             self.fast.store(MOST_REWARDING.min(fast + 1), Relaxed);
@@ -575,8 +579,8 @@ impl Backoff {
         };
         let most = match &self.placement {
             _ if has_core => *PROCESSORS.get_or_init(processors),
-            Some(placement) if placement.ranks() <= COUNTED_RANKS => placement.awake() as u64,
-            _ => return false,
+            Some(placement) => placement.awake().unwrap_or_default() as u64,
+            None => return false,
         };
         running().is_some_and(|running| running <= most)
     }

@@ -1,10 +1,11 @@
 //! The processors of a job's ranks: which they may use, which each used last, and how a rank leaves
-//! a processor that it shares.
+//! a processor that has too many of them.
 //!
 //! The kernel puts a woken process beside its waker. Two processes that spin and yield in turn then
-//! share one processor for tens of milliseconds while another is idle. So a rank that waits checks
-//! whether it shares its processor, and moves to one without a rank of the job. It is not bound
-//! there: the kernel may move it again, and its affinity stays what the user has set.
+//! share one processor for tens of milliseconds while another is idle, and eight that yield stay seven
+//! to one on two processors. So a rank that waits counts the ranks on its processor, and moves to one
+//! that has fewer than its share. It is not bound there: the kernel may move it again, and its affinity
+//! stays what the user has set.
 //!
 //! All words are relaxed and order nothing. A stale one (the kernel has moved a rank that computes)
 //! costs an unnecessary move, or a late one.
@@ -16,6 +17,8 @@ use std::time::{Duration, Instant};
 /// The shortest time between two moves of a rank. More moves would not help.
 const REST: Duration = Duration::from_millis(1);
 
+/// The most ranks that a waiting rank counts, where they share processors.
+const COUNTED: usize = 64;
 /// Set in the word of a rank that sleeps.
 const ASLEEP: u32 = 1 << 31;
 
@@ -83,17 +86,25 @@ impl Placement {
         self.ranks() <= self.processors()
     }
 
-    /// Publishes the processor of this rank. If another rank has published the same one, and each can
-    /// have its own, moves to one without a rank. A sleeping rank keeps its processor, because two
-    /// ranks that share one and wake each other in turn are never awake together.
+    /// Publishes the processor of this rank. If that has more ranks than an equal share of all, moves to
+    /// one that has fewer. A sleeping rank keeps its processor, because two ranks that share one and wake
+    /// each other in turn are never awake together.
     pub fn settle(&self) {
         let here = sched_getcpu();
         self.settle_at(here);
-        let is_shared = || self.others().any(|word| word == here as u32 + 1);
         // In a job of thousands the other words are not even read.
-        if self.is_enough_for_all() && is_shared() && self.may_move() {
-            self.move_away();
+        if self.is_counted() || self.is_enough_for_all() {
+            let share = self.ranks().div_ceil(self.processors().max(1));
+            let beside = self.others().filter(|word| *word == here as u32 + 1);
+            if beside.count() >= share && self.may_move() {
+                self.move_away(share);
+            }
         }
+    }
+
+    /// Whether the ranks are few enough to count them in a wait.
+    fn is_counted(&self) -> bool {
+        self.ranks() <= COUNTED
     }
 
     /// Publishes that this rank is about to sleep; [`Placement::settle`] ends it.
@@ -101,9 +112,10 @@ impl Placement {
         self.own().store(self.own().load() | ASLEEP);
     }
 
-    /// How many ranks do not sleep, this one included.
-    pub fn awake(&self) -> usize {
-        self.words.ranks().iter().filter(|word| word.load() & ASLEEP == 0).count()
+    /// How many ranks do not sleep, this one included; `None` in a job of many.
+    pub fn awake(&self) -> Option<usize> {
+        let ranks = self.words.ranks().iter();
+        self.is_counted().then(|| ranks.filter(|word| word.load() & ASLEEP == 0).count())
     }
 
     /// The cost of a wake-up in this job: the latest published one.
@@ -142,15 +154,20 @@ impl Placement {
         rested && self.moved.compare_exchange(moved, now.max(1)).is_ok()
     }
 
-    /// Moves to an allowed processor without another rank, if there is one. The affinity is restored
-    /// afterwards; a change by another process in between is lost.
-    fn move_away(&self) {
+    /// Moves to an allowed processor with fewer other ranks than `share`, if there is one. The affinity is
+    /// restored afterwards; a change by another process in between is lost.
+    fn move_away(&self, share: usize) {
         let Ok(allowed) = sched_getaffinity(None) else { return };
-        let mut free = allowed;
+        let (mut free, mut ranks) = (allowed, [0u16; CpuSet::MAX_CPU]);
+        // An impossible number means that the word was overwritten.
         let processors =
             self.others().filter_map(|word| word.checked_sub(1)).map(|cpu| cpu as usize);
-        // An impossible number means that the word was overwritten.
-        processors.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| free.unset(cpu));
+        for cpu in processors.filter(|cpu| *cpu < CpuSet::MAX_CPU) {
+            ranks[cpu] += 1;
+            if usize::from(ranks[cpu]) >= share {
+                free.unset(cpu);
+            }
+        }
         if free.count() == 0 {
             return;
         }
@@ -215,6 +232,35 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_leaves_a_processor_that_has_more_than_its_share() {
+        let words = words(8);
+        let placement = Placement::join(0, Box::new(words.clone()));
+        if placement.processors() != 2 {
+            println!("skipped: this counts on two processors");
+            return;
+        }
+        let here = words.1[0].load();
+        let sharing = |ranks: usize| {
+            words.1[1..].iter().for_each(|word| word.store(0));
+            words.1[1..=ranks].iter().for_each(|word| word.store(here));
+            placement.moved.store(0);
+            // Whatever the kernel has done since.
+            let only = |cpu: u32| {
+                let mut set = CpuSet::new();
+                set.set(cpu as usize - 1);
+                set
+            };
+            let before = sched_getaffinity(None).unwrap();
+            sched_setaffinity(None, &only(here)).unwrap();
+            sched_setaffinity(None, &before).unwrap();
+            placement.settle();
+            words.1[0].load()
+        };
+        assert_eq!(sharing(3), here, "four ranks on each");
+        assert_ne!(sharing(4), here, "five here, three there");
+    }
+
+    #[test]
     fn processors_of_all_ranks_count() {
         let words = words(3);
         insert(&words.0.allowed, 3);
@@ -234,12 +280,12 @@ mod tests {
         let words = words(2);
         let [first, second] =
             [0, 1].map(|rank| Placement::join(rank, Box::new(words.clone()) as Box<_>));
-        assert_eq!(first.awake(), 2);
+        assert_eq!(first.awake(), Some(2));
         let here = words.1[1].load();
         second.sleep();
-        assert_eq!(first.awake(), 1);
+        assert_eq!(first.awake(), Some(1));
         assert_eq!(first.others().collect::<Vec<_>>(), [here]);
         second.settle();
-        assert_eq!(first.awake(), 2);
+        assert_eq!(first.awake(), Some(2));
     }
 }
