@@ -245,8 +245,8 @@ impl Comm {
         }
     }
 
-    /// The first lines of a send: whether it is done, because the message is short and nothing stands in the
-    /// way. If not, nothing is. Never blocks.
+    /// The fast path of a send, for a short message. Returns whether it is done; if it is not, nothing has changed.
+    /// Never blocks.
     #[inline]
     fn try_send(
         &self,
@@ -262,8 +262,8 @@ impl Comm {
         is_plain && !self.is_freed() && sent().is_some()
     }
 
-    /// The first lines of a receive: its status, if the message is short, comes while this rank spins, and
-    /// nothing stands in the way. If not, nothing has been done.
+    /// The fast path of a receive: the status of a short message that arrives while this rank spins. `None` if it
+    /// takes none; nothing has changed then.
     #[inline]
     fn try_receive(
         &self,

@@ -721,7 +721,7 @@ impl Communication<'_> {
         self.slices_slowly(call, (origin, Some(result)), op, target, disp)
     }
 
-    /// The other half of an accumulate of slices. Out of line, so that the first lines have nothing in memory.
+    /// The slow path of an accumulate of slices. Out of line, so that the fast path stays in registers.
     #[cold]
     #[inline(never)]
     fn slices_slowly<T: Element>(
@@ -735,7 +735,7 @@ impl Communication<'_> {
         self.update_slowly(&Update::slices(call, buffers, op, (target, disp)))
     }
 
-    /// The other half of a fetch_and_op of a value.
+    /// The slow path of a fetch_and_op of a value.
     #[cold]
     fn fetch_slowly<T: Element>(self, origin: T, op: Op, target: Rank, disp: u64) -> Result<T> {
         let mut before = T::zeroed();
@@ -744,7 +744,7 @@ impl Communication<'_> {
         Ok(before)
     }
 
-    /// A transfer of as many elements as a shape has, which only then is done by its first lines.
+    /// A transfer of as many elements as the shape has. The fast path takes no others.
     #[inline(always)]
     fn transfer_shaped<T: Element>(
         self,

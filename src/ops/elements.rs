@@ -1,16 +1,16 @@
 //! The updates of elements under every accumulate.
 //!
-//! The first lines of every call: one element by an instruction, announced (`sync/shards.rs`); several that are
-//! contiguous in one shard by a vectorised loop while no other thread updates elements there. Each of these
-//! functions returns whether it is done; if not, nothing is.
+//! The fast path updates one element by an instruction, which the thread announces (`sync/shards.rs`). It updates
+//! several contiguous elements of one shard by a vectorised loop, while no other thread updates elements there.
+//! Each of its functions returns whether it is done; if it is not, nothing has changed.
 //!
-//! All others, [`Blocks`], by strips of blocks that belong to each other, of the origin, the target and the
-//! result: elements that instructions update likewise, while no other thread is in their shards, and the rest
-//! under the target's exclusion. What is not contiguous is gathered before, and put back.
-//! Which of the two ways an element is updated is written in [`super::update`].
+//! The slow path, [`Blocks`], goes by strips: equal blocks of the origin, the target and the result. Elements
+//! that an instruction can update are updated while no other thread is in their shards, and all others under
+//! the target's exclusion. Blocks that are not contiguous are gathered first and put back afterwards.
+//! [`super::update`] says which elements those are.
 //!
-//! So a call that updates several elements never shows another call a part of 16 aligned bytes of them. Programs
-//! rely on that where they update a small struct as bytes. The standard promises it for each element alone.
+//! So no call sees a part of 16 aligned bytes that another call updates. Programs rely on that where they update
+//! a small struct as bytes. The standard promises it only for each element.
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
 use super::buffer::{load, store};
@@ -28,16 +28,16 @@ use bytemuck::must_cast;
 use std::ops::Range;
 use std::ptr::{from_mut, from_ref};
 
-/// Elements that the first lines update at most. Test builds have it low, so that every random program
-/// gets to the other half.
+/// Most elements that the fast path updates. It is low in test builds, so that every random program takes the
+/// slow path, too.
 const MOST_FIRST: usize = if cfg!(feature = "test-hooks") { 24 } else { usize::MAX };
-/// Elements updated under one grant of the exclusion, so that a long accumulate does not keep
-/// short ones out for its whole length. Their values before are still in the cache when they are updated.
+/// Elements updated under one grant of the exclusion. A long accumulate then does not exclude short ones for its
+/// whole length, and the values that it has read are still in the cache when it updates them.
 const BATCH: usize = 512;
 /// Elements of a batch that no kernel copies: each may have a cache line of its own, and all of these
 /// are still in the nearest cache when they are put back.
 const CLOSE: usize = 128;
-/// Elements at most, each a block of its own, that are updated where they lie: gathering them costs more.
+/// Most elements, each a block of its own, that are updated in place: gathering them costs more.
 const SCATTERED: usize = 32;
 /// Bytes that no grant of the exclusion divides, where they are aligned and contiguous.
 const WHOLE: usize = 16;
@@ -47,7 +47,7 @@ const TARGET: usize = 1;
 const RESULT: usize = 2;
 
 impl<'w> Communication<'w> {
-    /// The first lines of an accumulate.
+    /// The fast path of an accumulate.
     #[inline(always)]
     pub(super) fn try_accumulate<T: Element>(
         self,
@@ -86,7 +86,7 @@ impl<'w> Communication<'w> {
         .is_some()
     }
 
-    /// The first lines of a get_accumulate.
+    /// The fast path of a get_accumulate.
     #[inline(always)]
     pub(super) fn try_fetch<T: Element>(
         self,
@@ -149,8 +149,8 @@ impl<'w> Communication<'w> {
         self.announced(call, at, || unsafe { (operation.fetch)(at.cast(), origin) })
     }
 
-    /// [`Communication::fetch_element`] where many are updated around the element, or have been: the first lines
-    /// of the other half. Blocks while they are.
+    /// [`Communication::fetch_element`] in a shard where several elements are updated together, or have been: the
+    /// beginning of the slow path. Blocks while they are.
     #[cold]
     #[inline(never)]
     pub(super) fn fetch_element_slowly<T: Element, const N: usize>(
@@ -187,9 +187,9 @@ impl<'w> Communication<'w> {
         })
     }
 
-    /// The address of elements of a target, in one shard, if they are mapped, the machine updates
-    /// such elements, and none of as many at each of `buffers` overlaps them. Not of pairs with padding, which
-    /// no operation touches.
+    /// The address of elements of a target that lie in one shard. `None` unless they are mapped, instructions
+    /// update such elements, and none of as many at each of `buffers` overlaps them. `None` for pairs with padding,
+    /// because no operation changes padding.
     #[inline(always)]
     fn elements<T: Element, const N: usize>(
         self,
@@ -216,8 +216,8 @@ impl<'w> Communication<'w> {
         (is_whole && buffers.into_iter().all(is_disjoint)).then_some(at.cast())
     }
 
-    /// Runs `f`, which updates the element at `at` by an instruction: a call that has passed its checks. `None`,
-    /// and nothing has been done, if many are updated around it; the other half of the call is then next.
+    /// Runs `f`, which updates the element at `at` by an instruction, in a call that has passed its checks. Returns
+    /// `None`, and does nothing, if several elements around it are updated together; the slow path is next.
     #[inline(always)]
     fn announced<T, R>(self, call: Call, at: *const T, f: impl FnOnce() -> R) -> Option<R> {
         self.calls.epochs.operated();
@@ -230,9 +230,9 @@ impl<'w> Communication<'w> {
         Some(result)
     }
 
-    /// Runs `f`, which updates the `bytes` bytes at `at`, all in one shard, in any way: a call that has passed
-    /// its checks. Blocks while elements around them are updated. `None`, and nothing has been done, if the
-    /// job has failed or elements are updated by instructions only; the other half of the call is then next.
+    /// Runs `f`, which updates the `bytes` bytes at `at` in any way, all in one shard, in a call that has passed its
+    /// checks. Blocks while elements around them are updated. Returns `None`, and does nothing, if the job has
+    /// failed or elements are updated by instructions only; the slow path is next.
     #[inline(always)]
     fn exclusively<R>(
         self,
@@ -283,7 +283,7 @@ impl<'w> Communication<'w> {
         updated.map_err(|failed| self.calls.job_failed(failed, call))
     }
 
-    /// The other half of a compare_and_swap.
+    /// The slow path of a compare_and_swap.
     #[cold]
     pub(super) fn swap_slowly<T: Integer>(
         self,
@@ -342,8 +342,8 @@ impl<'w> Communication<'w> {
     }
 }
 
-/// A checked accumulate. All blocks that its strips name are entries of the layouts that have been
-/// checked; those of sides that are not there are never looked at.
+/// A checked accumulate. All blocks of its strips are entries of checked layouts; those of a side that does not
+/// exist are never read.
 pub(super) struct Blocks<'a, T> {
     pub(super) parts: Communication<'a>,
     pub(super) call: Call,
@@ -559,13 +559,13 @@ impl<T: Element> Blocks<'_, T> {
         })
     }
 
-    /// Whether the blocks are elements that are updated where they lie.
+    /// Whether the blocks are elements that are updated in place.
     fn is_scattered(&self, strip: &Strip<'_, 3>) -> bool {
         let are_elements = strip.bytes == size_of::<T>() && strip.blocks <= SCATTERED;
         are_elements && self.target.is_addressed() && !T::DATATYPE.is_padded()
     }
 
-    /// Updates the elements of a strip where they lie.
+    /// Updates the elements of a strip in place.
     fn scattered(&self, strip: &Strip<'_, 3>) {
         for block in 0..strip.blocks {
             let [from, _, into] = strip.patterns.map(|pattern| pattern.block(block) as isize);

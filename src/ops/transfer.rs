@@ -1,6 +1,6 @@
 //! Put and get: one description, one route, and one place that moves bytes.
 //!
-//! [`Communication::transfer`] is the route. Its first lines are the fast path: a slice on both sides,
+//! [`Communication::transfer`] is the route. It begins with the fast path: a slice on both sides,
 //! mapped, and nothing wrong. [`Communication::transfer_slowly`] is the slow path, for everything else
 //! and for errors.
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]

@@ -1,14 +1,17 @@
 //! The accumulates: one description, one route.
 //!
-//! Every element is updated atomically against every other accumulate of the window, whatever mix of calls: an
-//! element of 1, 2, 4 or 8 bytes at an address aligned to its size by one atomic instruction, or a loop around
-//! one, or, with others, while no other thread updates elements of its shard; any other element, and any in private
-//! memory, under the target's accumulate exclusion. Which of the two depends on size and address alone, so two
-//! accumulates on the same element always choose the same (MPI-2.2 §11.7.1 promises no more: same location, same
-//! predefined datatype).
+//! Every update of an element is atomic against every other accumulate of the window, whatever calls they are.
+//! There are two ways:
 //!
-//! [`super::elements`] updates. The first lines of the route are what most accumulates are: one element or a few,
-//! mapped, and nothing is wrong. Everything else, and every refusal, is [`Communication::update_slowly`].
+//! 1. An element of 1, 2, 4 or 8 bytes, aligned to its size, in mapped memory: one atomic instruction, or a loop
+//!    around one. Several such elements are updated together while no other thread updates elements of their shard.
+//! 2. Any other element: under the target's accumulate exclusion.
+//!
+//! The way depends on size, address and memory alone, so two accumulates on the same element take the same way.
+//! MPI-2.2 §11.7.1 promises no more: same location, same predefined datatype.
+//!
+//! [`super::elements`] updates. The fast path serves most accumulates: a few mapped elements, and nothing is wrong.
+//! Everything else, and every refusal, is [`Communication::update_slowly`].
 
 use super::buffer::{Origin, OriginMut};
 use super::elements::Blocks;
@@ -131,8 +134,8 @@ impl<'d> Update<'d> {
     }
 }
 
-/// The first lines of an accumulate of buffers that have the target's layout, of elements whose type is known.
-/// It has the parts of an [`Update`] by value, so that an update which is tried inline needs no memory.
+/// The fast path of an accumulate whose buffers have the target's layout, of elements whose type is known. It holds
+/// the parts of an [`Update`] by value, so that an inlined attempt needs no memory.
 struct Try<'w, 'd> {
     parts: Communication<'w>,
     call: Call,
@@ -160,7 +163,7 @@ impl Visitor for Try<'_, '_> {
             };
         };
         let Some(before) = result.single::<E>() else { return false };
-        // Of NO_OP not looked at, and then unused.
+        // NO_OP ignores the value.
         let nothing = E::zeroed();
         let value = match &origin {
             Some(origin) => origin.single::<E>(),
@@ -176,7 +179,7 @@ impl Visitor for Try<'_, '_> {
     }
 }
 
-/// The first lines of [`Communication::update_slowly`], likewise: one element, in a shard that is not open.
+/// The beginning of [`Communication::update_slowly`], likewise: one element in a shard that is not open.
 struct TrySlowly<'w, 'd>(Try<'w, 'd>);
 
 impl Visitor for TrySlowly<'_, '_> {
@@ -202,7 +205,7 @@ impl Visitor for TrySlowly<'_, '_> {
     }
 }
 
-/// The first lines of a get_accumulate, likewise.
+/// The fast path of a get_accumulate, likewise.
 struct TryFetch<'w, 'd>(Try<'w, 'd>);
 
 impl Visitor for TryFetch<'_, '_> {
@@ -244,8 +247,8 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// The first lines of [`Communication::update`] for several elements that are fetched: whether it is done. If
-    /// not, nothing is.
+    /// The fast path of [`Communication::update`] for several elements that are fetched. Returns whether it is done;
+    /// if it is not, nothing has changed.
     #[inline(always)]
     pub(super) fn try_fetch_alike(self, update: &Update<'_>) -> bool {
         let Some(datatype) = update.layout.uniform().filter(|_| update.is_alike()) else {
@@ -257,7 +260,7 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// The first lines of [`Communication::update`]: whether it is done. If not, nothing is.
+    /// The fast path of [`Communication::update`]. Returns whether it is done; if it is not, nothing has changed.
     #[inline(always)]
     pub(super) fn try_update(self, update: &Update<'_>) -> bool {
         let Some(datatype) = update.layout.uniform().filter(|_| update.is_alike()) else {
@@ -266,8 +269,8 @@ impl<'w> Communication<'w> {
         let (op, fetches) = (update.op, update.result.is_some());
         let tried = update.tried(self);
         match (datatype, op) {
-            // What programs add up and count with mostly, without the way over the table of all datatypes;
-            // of an operation that is known, the instruction stands here.
+            // Most programs add and count with these. They do not look up the table of all datatypes, and a known
+            // operation becomes one instruction here.
             (Datatype::I64, Op::Sum) if fetches => Try { op: Op::Sum, ..tried }.visit::<i64>(),
             (Datatype::I32, Op::Sum) if fetches => Try { op: Op::Sum, ..tried }.visit::<i32>(),
             (Datatype::I64, _) if !fetches => tried.visit::<i64>(),
@@ -276,7 +279,7 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// The other half of every accumulate: any layouts, any memory, and why one is refused.
+    /// The slow path of every accumulate: any layouts, any memory, and the reason of a refusal.
     #[inline(never)]
     pub(super) fn update_slowly(self, update: &Update<'_>) -> Result<()> {
         self.calls.within(update.call, || {
@@ -287,7 +290,7 @@ impl<'w> Communication<'w> {
             match self.datatype_of(update) {
                 Ok(Some(datatype)) => datatype.visit(SlowUpdate { parts: self, update }),
                 _ if update.target == Rank::NULL => self.null_target(update.call).map(|_| ()),
-                // No element anywhere: what remains to be checked is the target.
+                // There is no element. Only the target remains to be checked.
                 Ok(None) => {
                     let Update { call, target, disp, ref layout, .. } = *update;
                     self.target(call, target, disp, &layout.range()).map(|_| ())
@@ -328,7 +331,7 @@ impl<'w> Communication<'w> {
         for own in update.own() {
             self.check_reach(call, &own.layout.with_padding())?;
         }
-        // What reaches farther than can be represented is refused with its range.
+        // A layout that reaches farther than an offset can express is refused with its range.
         let is_known = layout.known_range().is_some();
         if let Some(origin) = update.origin.as_ref().filter(|_| is_known) {
             self.check_fits(call, &origin.layout, layout)?;
@@ -370,7 +373,7 @@ impl Visitor for SlowUpdate<'_, '_> {
         let recording = self.recording::<E>(&target);
         let is_short = update.origin.as_ref().map(|origin| origin.layout.elements())
             < Some(update.layout.elements());
-        // What the origin has no element for is fetched only, and so is, before, the rest.
+        // The origin is shorter: all elements are fetched, and then those that it has are updated.
         let fetched = match update.result.is_some() && is_short {
             true => self.walk::<E>(&target, None),
             false => Ok(()),
@@ -407,7 +410,7 @@ impl SlowUpdate<'_, '_> {
         let op = if origin.is_some() { self.update.op } else { Op::NoOp };
         // Where each element lies, pairs with their padding, which no operation touches.
         let layout = layout.with_padding();
-        // A side that is not there is as long as the target, and never looked at.
+        // A side that does not exist counts as long as the target, and is never read.
         let absent = TransferSide::Packed(layout.bytes().unwrap_or(u64::MAX));
         let [from, into] = [origin, result.as_ref()].map(|own| match own {
             Some(own) => own.layout.with_padding().side(),
@@ -444,7 +447,7 @@ pub(super) struct Swap<'d> {
 }
 
 impl Swap<'_> {
-    /// The first lines: whether it is done. If not, nothing is.
+    /// The fast path. Returns whether it is done; if it is not, nothing has changed.
     #[inline(always)]
     pub(super) fn try_run(self, parts: Communication<'_>) -> bool {
         match self.result.layout.uniform() {
@@ -456,7 +459,7 @@ impl Swap<'_> {
         }
     }
 
-    /// The other half.
+    /// The slow path.
     pub(super) fn run(self, parts: Communication<'_>) -> Result<()> {
         let (call, layout) = (Call::CompareAndSwap, self.result.layout);
         match parts.element_of(call, &layout)? {

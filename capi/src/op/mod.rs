@@ -54,7 +54,7 @@ impl Operation {
         Ok(op)
     }
 
-    /// The first lines of [`Operation::of_accumulate`]: a predefined operation on elements of that kind, with
+    /// The fast path of [`Operation::of_accumulate`]: a predefined operation on elements of that kind, with
     /// [`COMBINED`] for one that fetches nothing.
     #[inline(always)]
     pub fn known(op: MPI_Op, kind: u16) -> Option<Op> {
