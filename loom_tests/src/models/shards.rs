@@ -19,7 +19,9 @@ pub fn models() -> Vec<Model> {
         };
         let one = plain("one against many", one_against_many);
         models.extend([one.clone(), one.within(BOUND_3, BOUND_5).parked()]);
-        models.push(plain("one against many twice", one_against_many_twice));
+        // Every execution would take hours since a closed shard is released without a barrier.
+        let twice = plain("one against many twice", one_against_many_twice);
+        models.push(twice.within(BOUND_3, BOUND_5));
         models.push(plain("one shard of two is closed", one_of_two_closed));
         models.push(plain("alone", alone));
         let bias = plain("the bias ends", bias_ends);
