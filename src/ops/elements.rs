@@ -4,10 +4,10 @@
 //! several contiguous elements of one shard by a vectorised loop, while no other thread updates elements there.
 //! Each of its functions returns whether it is done; if it is not, nothing has changed.
 //!
-//! The slow path, [`Blocks`], goes by strips: equal blocks of the origin, the target and the result. Elements
+//! The slow path, [`Blocks`], uses strips: equal blocks of the origin, the target and the result. Elements
 //! that an instruction can update are updated while no other thread is in their shards, and all others under
 //! the target's exclusion. Blocks that are not contiguous are gathered first and put back afterwards.
-//! [`super::update`] says which elements those are.
+//! [`super::update`] defines which elements those are.
 //!
 //! So no call sees a part of 16 aligned bytes that another call updates. Programs rely on that where they update
 //! a small struct as bytes. The standard promises it only for each element.
