@@ -58,7 +58,12 @@ pub fn has_variables(pid: Pid, variables: &[(&str, String)]) -> Option<bool> {
 
 /// Whether a descendant is dying: it has not returned all its memory yet, which may take long.
 pub fn is_any_dying() -> bool {
-    descendants().into_iter().any(|pid| is_dying(&stat(pid)))
+    descendants().into_iter().any(is_dying)
+}
+
+/// Whether that process is dying.
+pub fn is_dying(pid: Pid) -> bool {
+    is_dying_by(&stat(pid))
 }
 
 /// Whether that process has been stopped, by a signal or a debugger.
@@ -72,7 +77,7 @@ fn stat(pid: Pid) -> Vec<u8> {
 
 /// A process that is not reaped yet is not dying: it has no other thread left. One that runs with SIGKILL
 /// pending is: it dies when its system call ends, which may be one that returns much memory.
-fn is_dying(stat: &[u8]) -> bool {
+fn is_dying_by(stat: &[u8]) -> bool {
     const EXITING: u64 = 0x4;
     const KILLED: u64 = 1 << (Signal::SIGKILL as u64 - 1);
     let number = |at| word(stat, at).and_then(|word| word.parse::<u64>().ok()).unwrap_or_default();
@@ -137,12 +142,12 @@ mod tests {
             format!("7 (a) {state} 1 7 7 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 1")
                 .into_bytes()
         };
-        let is_dying = |state, flags, threads| is_dying(&stat(state, flags, threads));
+        let is_dying = |state, flags, threads| is_dying_by(&stat(state, flags, threads));
         assert!(is_dying("R", 0x40_0144, 1) && is_dying("D", 0x4, 1) && is_dying("Z", 0x4, 2));
-        assert!(!is_dying("Z", 0x4, 1) && !is_dying("D", 0x40_0100, 1) && !super::is_dying(b""));
+        assert!(!is_dying("Z", 0x4, 1) && !is_dying("D", 0x40_0100, 1) && !is_dying_by(b""));
         let pending = |state, signals| {
             let before = ["0"; 26].join(" ");
-            super::is_dying(format!("7 (a) {state} 1 {before} {signals} 0").as_bytes())
+            is_dying_by(format!("7 (a) {state} 1 {before} {signals} 0").as_bytes())
         };
         assert!(pending("R", 256) && pending("R", 258));
         assert!(!pending("R", 512) && !pending("D", 256));

@@ -8,6 +8,7 @@ use crate::{guard, ranks, tree};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use onesided::launch::OnFailure;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// How often running ranks are checked for joining while one has ended without: joining causes no event
@@ -22,6 +23,8 @@ const KILL_LIMIT: Duration = Duration::from_secs(2);
 const REPORT_EVERY: Duration = Duration::from_millis(10);
 /// How long ending the children of a lost rank may take: they may hang in the kernel.
 const ORPHANS_LIMIT: Duration = Duration::from_millis(500);
+/// How long it may take while they are dying, on a loaded machine.
+const DYING_LIMIT: Duration = Duration::from_secs(10);
 /// How long the last message waits for the ranks' output.
 const REPORT_AFTER: Duration = Duration::from_millis(500);
 
@@ -102,8 +105,8 @@ impl Supervisor<'_> {
     fn end_what_was_started_by(&self, rank: u32) {
         let variables = self.job.environment(rank, Pid::this().as_raw() as u32);
         let is_strange = |pid: &Pid| !self.rank_of.contains_key(pid);
-        let began = Instant::now();
-        while began.elapsed() < ORPHANS_LIMIT {
+        let (began, mut killed) = (Instant::now(), HashSet::new());
+        loop {
             // Their descendants follow, because this process then becomes their parent.
             let mut is_sure = true;
             let mut is_its = |pid: &Pid| {
@@ -114,6 +117,14 @@ impl Supervisor<'_> {
             let children = tree::children().into_iter().filter(is_strange);
             let orphans: Vec<Pid> = children.filter(|pid| is_its(pid)).collect();
             if orphans.is_empty() && is_sure {
+                return;
+            }
+            // On a loaded machine the limit may pass before a process has had the time to die, or to become
+            // an orphan.
+            let is_new = orphans.iter().filter(|pid| killed.insert(**pid)).count() > 0;
+            let goes_on = is_new || orphans.iter().any(|pid| tree::is_dying(*pid));
+            let limit = if goes_on { DYING_LIMIT } else { ORPHANS_LIMIT };
+            if began.elapsed() >= limit {
                 return;
             }
             orphans.into_iter().for_each(|orphan| ranks::kill_and_await(orphan, ORPHANS_LIMIT));
