@@ -144,7 +144,7 @@ impl<B: Any> CollectiveRequest<B> {
             Some(result) => result.downcast().ok().map(|result| *result),
             None => nothing(),
         };
-        Some(outcome.map(|()| result.expect("whoever has made it has given the result")))
+        Some(outcome.map(|()| result.expect("its creator has set the result")))
     }
 
     /// The outcome; an error is passed to the communicator's error handler.

@@ -520,7 +520,7 @@ impl Incoming {
 
     /// Copies packed bytes, at most its capacity.
     pub(crate) fn unpack(&mut self, from: &[u8]) {
-        assert!(from.len() as u64 <= self.0.bytes, "whoever unpacks has compared the lengths");
+        assert!(from.len() as u64 <= self.0.bytes, "the caller has compared the lengths");
         // SAFETY: a slice.
         unsafe { self.unpack_at(from.as_ptr(), from.len() as u64) };
     }

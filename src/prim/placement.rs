@@ -239,25 +239,19 @@ mod tests {
             println!("skipped: this counts on two processors");
             return;
         }
-        let here = words.1[0].load();
-        let sharing = |ranks: usize| {
+        // Whether it leaves a processor that it shares with that many others.
+        let leaves = |others: usize| {
+            let here = sched_getcpu() as u32 + 1;
             words.1[1..].iter().for_each(|word| word.store(0));
-            words.1[1..=ranks].iter().for_each(|word| word.store(here));
+            words.1[1..=others].iter().for_each(|word| word.store(here));
             placement.moved.store(0);
-            // Whatever the kernel has done since.
-            let only = |cpu: u32| {
-                let mut set = CpuSet::new();
-                set.set(cpu as usize - 1);
-                set
-            };
-            let before = sched_getaffinity(None).unwrap();
-            sched_setaffinity(None, &only(here)).unwrap();
-            sched_setaffinity(None, &before).unwrap();
             placement.settle();
-            words.1[0].load()
+            placement.moved.load() != 0
         };
-        assert_eq!(sharing(3), here, "four ranks on each");
-        assert_ne!(sharing(4), here, "five here, three there");
+        assert!(!leaves(3), "four ranks on each");
+        // The kernel may move this thread before it looks.
+        assert!((0..1000).any(|_| leaves(4)), "five here, three there");
+        assert_ne!(words.1[0].load(), words.1[1].load());
     }
 
     #[test]

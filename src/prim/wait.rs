@@ -3,8 +3,7 @@
 //! Where each rank can have a core, a wait spins for a millisecond, with a yield now and then;
 //! otherwise it yields a few times. Then it sleeps on the word's shared futex. While yields are slow
 //! because other processes compute, it sleeps at once. [`Backoff`] knows the machine and decides how
-//! long each tier lasts; this file has the loop. Every wait ends when the job
-//! has failed.
+//! long each tier lasts; this file has the loop. Every wait ends when the job has failed.
 
 use super::account::Asleep;
 use super::{Account, Backoff, FailedWord, Fault, ParkWord, Site, planted};

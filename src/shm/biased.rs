@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_the_turn_of_whoever_has_it() {
+    fn a_panic_releases_the_mutex() {
         for is_biased in [false, take_part()] {
             let mutex = BiasedMutex::new(0, is_biased);
             *mutex.lock() = 1;

@@ -74,9 +74,9 @@ impl LockWords {
         }
     }
 
-    /// Enters by one addition or compare-and-swap if no rank is in the way. A rank that shares its side is
-    /// counted whatever others count meanwhile; many can enter at the same time. If one
-    /// was in its way, it leaves again. To others it was a holder.
+    /// Enters if no rank is in the way: exclusively by a compare-and-swap; on a side that is shared with
+    /// itself by an addition, which does not fail when many enter at the same time. If a rank was in the way
+    /// then, it leaves again; for that moment it looked like a holder.
     #[inline]
     pub fn try_enter(&self, side: LockSide, queueing: Queueing) -> bool {
         let mut state = self.state();
@@ -313,10 +313,11 @@ impl LockWords {
         self.state.0.owner.load().checked_sub(1)
     }
 
-    /// Whether any rank holds the lock on `side`. A snapshot: it may be old when it is returned. Of ranks of
-    /// both sides, those of one find that the others are in their way, and hold nothing.
+    /// Whether any rank holds the lock on `side`. A snapshot: it may be old when it is returned. On a shared
+    /// side, a rank that finds another in its way is counted for a moment and holds nothing.
     pub fn is_held(&self, side: LockSide) -> bool {
         let state = self.state();
-        state.inside(side.index()) != 0 && state.inside(side.other()) == 0
+        let is_exact = side == LockSide::RightExclusive || state.inside(side.other()) == 0;
+        state.inside(side.index()) != 0 && is_exact
     }
 }

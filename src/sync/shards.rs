@@ -29,10 +29,10 @@
 //! **Open and closed.** The barrier is dear, so a shard remembers it. A bulk update leaves its shards
 //! *closed*: the lock's word has a value that is neither a holder nor zero. A closed shard admits no
 //! announcement. So no thread is announced there, and the next bulk update needs the lock alone. A single
-//! update in a closed shard acquires the lock, too. After [`REOPENS`] of
-//! them without a bulk update the last one leaves the shard *open* (zero), and single updates need no lock
-//! again. The lock of a closed shard is released by a plain store; a rank that sleeps on it has executed the
-//! barrier of all ranks (`prim/park.rs`).
+//! update in a closed shard acquires the lock, too. After [`REOPENS`] of them without a bulk update the last
+//! one leaves the shard *open* (zero), and single updates need no lock again. The lock of a closed shard is
+//! released by a plain store; a rank that sleeps on it has executed the barrier of all ranks
+//! (`prim/park.rs`).
 
 use super::robust::{LEFT, is_rank};
 use super::{Line, RobustExclusion};

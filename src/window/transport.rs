@@ -377,7 +377,7 @@ impl Transport {
     fn wanted_lock(&self, calls: &Calls, lock_type: LockType, target: u32) -> Awaited<'_> {
         let holder = self.exclusive_holder(calls, target);
         let of_all =
-            lock_type == LockType::Exclusive && self.words.lock_all.is_held(LockSide::Left);
+            lock_type == LockType::Exclusive && self.words.lock_all.is_held(LockSide::LeftOfShared);
         let kind = match holder {
             None if of_all => AwaitedKind::LockAllEnds,
             _ => AwaitedKind::Lock,

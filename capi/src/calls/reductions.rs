@@ -9,8 +9,8 @@ use crate::collective::{
 };
 use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
-use onesided::engine::{Combine, Origin, Root};
-use onesided::{Op, Rank};
+use onesided::engine::{CollectiveRequest, Combine, Origin, OriginMut, Root};
+use onesided::{Comm, Op, Rank};
 use std::ffi::c_int;
 
 /// Contribution, unless it is in place, and result. If nothing is in place, they are different buffers.
@@ -125,6 +125,27 @@ pub fn allreduce<C: Number>(
     })
 }
 
+/// What starts a scan among the ranks of one group.
+type StartScan =
+    fn(&Comm, Option<Origin<'_>>, OriginMut<'_>, Combine) -> onesided::Result<CollectiveRequest>;
+
+fn scan_by<C: Number>(
+    (sendbuf, recvbuf): (Address, Address),
+    count: C,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+    form: impl Form,
+    start: StartScan,
+) -> Outcome {
+    let (of, combine) = (comm.get()?, combine(op, datatype)?);
+    of.intra()?;
+    let (mine, result) = both(of.over(), sendbuf, recvbuf, count, datatype)?;
+    form.start(of, move |over| {
+        start(over.all(), mine.as_ref().map(Block::read), result.write(), combine.clone())
+    })
+}
+
 /// `MPI_Scan`
 pub fn scan<C: Number>(
     sendbuf: Address,
@@ -135,13 +156,7 @@ pub fn scan<C: Number>(
     comm: MPI_Comm,
     form: impl Form,
 ) -> Outcome {
-    let (of, combine) = (comm.get()?, combine(op, datatype)?);
-    of.intra()?;
-    let (mine, result) = both(of.over(), sendbuf, recvbuf, count, datatype)?;
-    form.start(of, move |over| {
-        let mine = mine.as_ref().map(Block::read);
-        over.all().start_scan(mine, result.write(), combine.clone())
-    })
+    scan_by((sendbuf, recvbuf), count, datatype, op, comm, form, Comm::start_scan)
 }
 
 /// `MPI_Exscan`
@@ -154,13 +169,7 @@ pub fn exscan<C: Number>(
     comm: MPI_Comm,
     form: impl Form,
 ) -> Outcome {
-    let (of, combine) = (comm.get()?, combine(op, datatype)?);
-    of.intra()?;
-    let (mine, result) = both(of.over(), sendbuf, recvbuf, count, datatype)?;
-    form.start(of, move |over| {
-        let mine = mine.as_ref().map(Block::read);
-        over.all().start_exscan(mine, result.write(), combine.clone())
-    })
+    scan_by((sendbuf, recvbuf), count, datatype, op, comm, form, Comm::start_exscan)
 }
 
 /// Parts of `counts` elements, one for each rank.

@@ -254,8 +254,8 @@ fn exclusive(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
     locked(w, LockType::Exclusive)
 }
 
-/// Of a target that only this rank may hold exclusively: where that fails, the window-wide room is
-/// empty.
+/// Of a target that only this rank may hold exclusively: where that fails, no rank holds the window's
+/// lock.
 fn exclusive_or_nothing(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
     let locked = locked(w, LockType::Exclusive);
     assert!(locked.is_ok() || !w.window.is_held(LockSide::RightShared), "keeps the window's lock");
