@@ -63,6 +63,8 @@ fn a_sendrecv_with_a_wrong_receive_sends_nothing() {
         assert!(matches!(error, Error::Tag { .. }), "{error}");
         world.barrier().unwrap();
         assert_eq!(world.iprobe(Source::Any, Tag::Any).unwrap(), None);
+        // The other rank does not send before this one has looked.
+        world.barrier().unwrap();
         // A long message here, a short one there, and one that is too long for its buffer.
         let (from, mut long) = (vec![7u8; 100_000], vec![0u8; 100_000]);
         let (from, into) = match world.rank().0 {
