@@ -187,7 +187,7 @@ impl<'w> Communication<'w> {
         })
     }
 
-    /// The address of elements of a target that lie in one shard. `None` unless they are mapped, instructions
+    /// The address of elements of a target that one grant covers. `None` unless they are mapped, instructions
     /// update such elements, and none of as many at each of `buffers` overlaps them. `None` for pairs with padding,
     /// because no operation changes padding.
     #[inline(always)]
@@ -212,7 +212,7 @@ impl<'w> Communication<'w> {
             false => are_disjoint(buffer.cast(), at, bytes),
         };
         let is_whole = (at as usize).is_multiple_of(size)
-            && (n == 1 || bytes <= self.calls.context().shards.rest(at));
+            && (n == 1 || self.calls.context().shards.grants(at, bytes));
         (is_whole && buffers.into_iter().all(is_disjoint)).then_some(at.cast())
     }
 

@@ -59,10 +59,14 @@ impl Shards {
         })
     }
 
-    /// The bytes from `address` to the end of its shard.
+    /// Whether one grant covers these bytes: they are in one shard or, if they are not more than a shard has, in
+    /// two of a group.
     #[inline(always)]
-    pub(crate) fn rest(&self, address: *const u8) -> usize {
-        SHARD_BYTES - (self.offset(address) & (SHARD_BYTES - 1))
+    pub(crate) fn grants(&self, address: *const u8, bytes: usize) -> bool {
+        let rest = |shards: usize| {
+            SHARD_BYTES * shards - (self.offset(address) & (SHARD_BYTES * shards - 1))
+        };
+        bytes <= rest(1) || bytes <= SHARD_BYTES.min(rest(MOST))
     }
 
     /// The addresses of the aligned group of shards around this one; the size of a group is a power of
@@ -137,16 +141,21 @@ impl Shards {
         f: impl FnOnce() -> R,
     ) -> std::result::Result<Option<R>, JobFailed> {
         let first = self.shard(address);
-        let last = self.shard(address.wrapping_add(bytes - 1)).number;
-        if first.number == last
+        let last = self.shard(address.wrapping_add(bytes - 1));
+        if first.number == last.number
             && self.takes_part
-            && let Some(inside) = shards::try_exclusively(first.slot, self.rank)
+            && let Some(_inside) = shards::try_exclusively(first.slot, self.rank)
         {
-            let result = f();
-            drop(inside);
-            return Ok(Some(result));
+            return Ok(Some(f()));
         }
-        self.exclusively_slowly(first.number..=last, waiter(), f)
+        if last.number == first.number + 1
+            && self.takes_part
+            && let both = [first.slot, last.slot]
+            && let Some(_inside) = shards::try_exclusively_in_two(both, self.rank)
+        {
+            return Ok(Some(f()));
+        }
+        self.exclusively_slowly(first.number..=last.number, waiter(), f)
     }
 
     #[cold]

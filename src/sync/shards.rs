@@ -223,6 +223,16 @@ pub fn try_exclusively(shard: &RobustExclusion, rank: u32) -> Option<Exclusively
     enter_closed(shard, rank, |_| CLOSED)
 }
 
+/// [`try_exclusively`] for two shards. A rank that finds the second one taken leaves the first.
+#[inline(always)]
+pub fn try_exclusively_in_two<'a>(
+    [first, second]: [&'a RobustExclusion; 2],
+    rank: u32,
+) -> Option<[Exclusively<'a>; 2]> {
+    let first = try_exclusively(first, rank)?;
+    Some([first, try_exclusively(second, rank)?])
+}
+
 #[inline(always)]
 fn enter_closed(
     shard: &RobustExclusion,

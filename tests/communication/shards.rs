@@ -174,3 +174,34 @@ fn sixteen_aligned_bytes_are_whole() {
         free(win);
     });
 }
+
+/// Sixteen elements from each place of a shard on, by both ranks: some of them lie in two shards.
+#[test]
+fn updates_of_two_shards_are_exact() {
+    const WORDS: usize = 9_000;
+    const STRIDE: usize = 8;
+    const MANY: usize = 2 * STRIDE;
+    spmd(2, |world| {
+        let win = words(world, (WORDS + MANY) as u64);
+        win.lock_all().unwrap();
+        world.barrier().unwrap();
+        for at in (0..WORDS).step_by(STRIDE) {
+            let (ones, mut before) = ([1u64; MANY], [0; MANY]);
+            win.accumulate(&ones, Op::Sum, TARGET, at as u64).unwrap();
+            // Opens a shard again, and must not be lost beside the other rank's long update.
+            fetch(&win, at as u64 + STRIDE as u64);
+            win.get_accumulate(&ones, &mut before, Op::Sum, TARGET, at as u64).unwrap();
+        }
+        world.barrier().unwrap();
+        let mut sums = vec![0; WORDS];
+        win.get_accumulate(&[], &mut sums, Op::NoOp, TARGET, 0).unwrap();
+        for (at, sum) in sums.into_iter().enumerate() {
+            let (of_many, of_one) =
+                (if at < STRIDE { 2 } else { 4 }, at >= STRIDE && at % STRIDE == 0);
+            assert_eq!(sum, 2 * (of_many + u64::from(of_one)), "element {at}");
+        }
+        win.unlock_all().unwrap();
+        world.barrier().unwrap();
+        free(win);
+    });
+}

@@ -4,7 +4,8 @@ use crate::explore::{BOUND_1, BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{FailedWord, Failure, Site, Waiter, Word32, mem_sync};
 use crate::sync::RobustExclusion;
 use crate::sync::shards::{
-    Common, RankAnnouncements, Shard, announce, exclusively, slowly, try_exclusively, try_slowly,
+    Common, RankAnnouncements, Shard, announce, exclusively, slowly, try_exclusively,
+    try_exclusively_in_two, try_slowly,
 };
 use crate::world::{Data, Job, each, run};
 
@@ -23,6 +24,7 @@ pub fn models() -> Vec<Model> {
         let twice = plain("one against many twice", one_against_many_twice);
         models.push(twice.within(BOUND_3, BOUND_5));
         models.push(plain("one shard of two is closed", one_of_two_closed));
+        models.push(plain("two shards are closed", two_closed));
         models.push(plain("alone", alone));
         let bias = plain("the bias ends", bias_ends);
         models.extend([bias.clone(), bias.within(BOUND_3, BOUND_5).parked()]);
@@ -118,6 +120,13 @@ impl World {
             drop(inside);
             return true;
         }
+        if let [first, second] = slots
+            && let Some(inside) = try_exclusively_in_two([first, second], waiter.rank)
+        {
+            update();
+            drop(inside);
+            return true;
+        }
         let done = exclusively(slots, first, &self.ranks, &self.common, &waiter, update);
         assert!(done.is_ok(), "a wait ended although the job has not failed");
         matches!(done, Ok(Some(())))
@@ -199,6 +208,23 @@ fn one_of_two_closed(ranks: usize, many: usize) {
         }
     });
     assert_eq!(w.elements[0].get(), 2, "an update is lost");
+}
+
+/// Two shards are closed. One rank updates many in both; the other updates one of the second, and reopens it.
+fn two_closed(ranks: usize, many: usize) {
+    let world = move || {
+        let world = world(ranks)();
+        assert!(world.many(0, 0..2, || {}));
+        world
+    };
+    let w = run(ranks, world, move |w, me| {
+        if me == many {
+            assert!(w.many(many, 0..2, || w.add(1)));
+        } else {
+            w.one(me, 1, || w.add(1));
+        }
+    });
+    assert_eq!(w.elements[1].get(), 2, "an update is lost");
 }
 
 /// Each rank updates many, and then one element, in a shard that both use.
