@@ -57,6 +57,7 @@ programs! {
     interpose
     large_counts
     leftovers
+    long_collectives
     ops
     packing
     pairs

@@ -5,7 +5,7 @@ use super::buffer::Combine;
 use super::schedule::{PlanStep, Retained};
 use super::staged::{Give, Take};
 use crate::call::Call;
-use crate::comm::{CHUNK, CollectiveEntry, Comm, Description, Staged};
+use crate::comm::{CollectiveEntry, Comm, Description, Staged};
 use crate::error::Result;
 use std::panic::Location;
 
@@ -14,9 +14,14 @@ pub(super) struct CollectiveForm {
     pub(super) short: ShortForm,
     /// The long form.
     pub(super) steps: Vec<PlanStep>,
+    /// What follows the short form, each as another collective that waits. All ranks have agreed before.
+    pub(super) pieces: Option<Pieces>,
     pub(super) combine: Option<Combine>,
     pub(super) retained: Retained,
 }
+
+/// The pieces of a collective, which follow the first.
+pub(super) type Pieces = Box<dyn Iterator<Item = ShortForm> + Send>;
 
 /// What a rank does in the staging area.
 pub(super) struct ShortForm {
@@ -88,7 +93,29 @@ impl CollectiveForm {
     pub(super) fn only_compare(&mut self) {
         let ShortForm { call, what, .. } = self.short;
         self.short = ShortForm::new(call, what);
+        self.pieces = None;
         self.steps.clear();
+    }
+}
+
+impl CollectiveForm {
+    /// Takes the pieces that follow the short form, and then its copies.
+    pub(super) fn take_pieces(
+        &mut self,
+        comm: &Comm,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let Some(pieces) = self.pieces.take() else { return Ok(()) };
+        for mut piece in pieces {
+            let entry = CollectiveEntry::start_waiting(comm, piece.call, at)?;
+            piece.meet(comm, Entered::new(comm, entry).entry(), at)?;
+        }
+        for step in self.steps.drain(..) {
+            if let PlanStep::Copy(from, mut to) = step {
+                to.copy_from(&from);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -111,7 +138,11 @@ impl ShortForm {
         let what = if rings { self.what.ringing() } else { self.what };
         let length = self.length;
         entry.arrive(comm, &what, length, |segment, offset| {
-            if length <= CHUNK { self.give.write(segment, offset) } else { Ok(()) }
+            if length as u64 <= comm.longest_staged() {
+                self.give.write(segment, offset)
+            } else {
+                Ok(())
+            }
         })
     }
 

@@ -1,7 +1,7 @@
 //! Collectives that move: barrier, broadcast, gather, scatter, allgather, alltoall, and those of
 //! neighbours.
 
-use super::buffer::{Buffer, BufferMut};
+use super::buffer::{Buffer, BufferMut, HeldDatatype};
 use super::form::{Awaits, ShortForm};
 use super::plan::Plan;
 use super::staged::{BufferParts, Cut, Give, Take};
@@ -64,6 +64,9 @@ impl Plan<'_> {
         if self.has_short(short) {
             return Ok(());
         }
+        if self.has_pieces(bytes) {
+            return self.broadcast_by_pieces(buffer, bytes, root);
+        }
         if is_by_tree(self.ranks, bytes) {
             self.broadcast_by_tree(buffer, root.0);
         } else if is_root {
@@ -71,6 +74,33 @@ impl Plan<'_> {
         } else {
             self.receive(root.0, buffer);
         }
+        Ok(())
+    }
+
+    /// All agree before they take the first piece.
+    fn broadcast_by_pieces(&mut self, buffer: BufferMut, bytes: u64, root: Rank) -> Result<()> {
+        let is_root = self.rank == root.0;
+        let all = match buffer.as_bytes() {
+            Some(all) => all,
+            None => {
+                let mut all = self.scratch(bytes as usize, &HeldDatatype::bytes())?;
+                match is_root {
+                    true => all.copy_from(&buffer.read()),
+                    false => self.copy(all.read(), buffer),
+                }
+                all
+            }
+        };
+        let longest = self.comm.longest_staged();
+        let (call, what) = (self.call, self.description().root(root).piece());
+        let mut pieces = (0..bytes.div_ceil(longest)).map(move |k| {
+            let (first, length) = (k * longest, longest.min(bytes - k * longest));
+            let piece = all.part(first as usize, length as usize);
+            ShortForm::new(call, what).broadcasting(piece, length, root, is_root)
+        });
+        let ShortForm { give, take, .. } = pieces.next().expect("more than one");
+        (self.what, self.give, self.take) = (Some(what), give, take);
+        self.pieces = Some(Box::new(pieces));
         Ok(())
     }
 

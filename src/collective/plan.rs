@@ -1,7 +1,7 @@
 //! The plan of a collective.
 
 use super::buffer::{self, Buffer, BufferMut, Combine, HeldDatatype};
-use super::form::{Awaits, CollectiveForm, Completion, Entered, ShortForm};
+use super::form::{Awaits, CollectiveForm, Completion, Entered, Pieces, ShortForm};
 use super::request::CollectiveRequest;
 use super::schedule::{PlanStep, Retained, Schedule, ScheduleStage};
 use super::short::{self, COMBINED_BY_ALL};
@@ -39,6 +39,8 @@ pub(super) struct Plan<'c> {
     pub(super) is_open: bool,
     /// The long form.
     pub(super) steps: Vec<PlanStep>,
+    /// What follows the short form, in a call that waits.
+    pub(super) pieces: Option<Pieces>,
     pub(super) combine: Option<Combine>,
     pub(super) retained: Retained,
 }
@@ -153,6 +155,7 @@ impl Plan<'_> {
             awaits: Awaits::All,
             is_open: false,
             steps: Vec::new(),
+            pieces: None,
             combine: None,
             retained,
         }
@@ -173,6 +176,7 @@ impl Plan<'_> {
     fn only_compare(&mut self) {
         (self.give, self.take, self.is_open) = (Give::Nothing, Take::Nothing, false);
         self.awaits = Awaits::All;
+        self.pieces = None;
         self.steps.clear();
     }
 
@@ -197,7 +201,7 @@ impl Plan<'_> {
 
     /// Whether contributions of that many bytes each are short, as all ranks know.
     pub(super) fn is_short(&self, bytes: u64) -> bool {
-        bytes <= CHUNK as u64 && self.is_staged()
+        bytes <= self.comm.longest_staged() && self.is_staged()
     }
 
     /// Whether it has a short form, as all ranks know. That is then the plan.
@@ -221,8 +225,14 @@ impl Plan<'_> {
         self.is_short(bytes) && bytes * u64::from(self.ranks) <= COMBINED_BY_ALL
     }
 
+    /// Whether it is staged in pieces, as all ranks know that make a call that waits.
+    pub(super) fn has_pieces(&self, bytes: u64) -> bool {
+        let longest = self.comm.longest_staged();
+        self.waits && self.is_staged() && (CHUNK as u64 + 1..bytes).contains(&longest)
+    }
+
     /// What all ranks have to agree on.
-    fn description(&self) -> Description {
+    pub(super) fn description(&self) -> Description {
         let what = match self.what {
             Some(what) => what,
             None => self.described_by_steps(),
@@ -258,10 +268,10 @@ impl Plan<'_> {
     /// The collective of a complete plan.
     fn form(self) -> CollectiveForm {
         let what = self.description();
-        let Plan { call, give, take, awaits, is_open, steps, combine, retained, .. } = self;
-        let (length, has_steps) = (give.length(), !steps.is_empty());
+        let Plan { call, give, take, awaits, is_open, steps, pieces, combine, retained, .. } = self;
+        let (length, has_steps) = (give.length(), !steps.is_empty() && pieces.is_none());
         let short = ShortForm { call, what, give, length, take, awaits, has_steps, is_open };
-        CollectiveForm { short, steps, combine, retained }
+        CollectiveForm { short, steps, pieces, combine, retained }
     }
 
     /// Translates every rank to its number in the communicator.
@@ -306,14 +316,21 @@ impl Plan<'_> {
         }
         let mut stage = ScheduleStage::Waiting;
         if let Some(entry) = entry.filter(|_| waits) {
+            let is_long = !comm.is_agreeing() && form.short.what.is_longer(CHUNK as u64);
+            let has_longs = is_long && comm.take_longs();
+            form.short.what = form.short.what.with_longs(has_longs);
             let mut entered = Entered::new(comm, entry);
             match form.short.meet(comm, entered.entry(), at)? {
                 Completion::Done => {
                     drop(entered);
+                    form.take_pieces(comm, at)?;
                     CollectiveEntry::report_earlier(comm)?;
                     return Ok(CollectiveRequest::complete(comm, form));
                 }
                 Completion::Long => {
+                    if has_longs {
+                        entered.entry().staged(comm).learn_longs()?;
+                    }
                     stage = ScheduleStage::Moving(entered.keep().keep_to_close(comm))
                 }
             }

@@ -5,7 +5,7 @@ use super::buffer::{Buffer, BufferMut, Combine};
 use super::form::{Awaits, Entered, ShortForm};
 use super::staged::{BufferParts, Give, Take};
 use crate::call::Call;
-use crate::comm::{CHUNK, CollectiveEntry, Comm, Description};
+use crate::comm::{CollectiveEntry, Comm, Description};
 use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Rank;
@@ -18,8 +18,13 @@ pub(super) const COMBINED_BY_ALL: u64 = 64 * 1024;
 impl ShortForm {
     /// All ranks have the data of `buffer`, and the same root; 0 for a call without a root.
     #[inline(always)]
-    fn agreeing(call: Call, buffer: &Buffer, root: Rank) -> Option<(Description, u64)> {
-        let bytes = buffer.bytes().filter(|bytes| *bytes <= CHUNK as u64)?;
+    fn agreeing(
+        comm: &Comm,
+        call: Call,
+        buffer: &Buffer,
+        root: Rank,
+    ) -> Option<(Description, u64)> {
+        let bytes = buffer.bytes().filter(|bytes| *bytes <= comm.longest_staged())?;
         let (datatype, sequence) = buffer.datatype.signature(buffer.count);
         Some((Description::bare(call).data(bytes, datatype, sequence).root(root), bytes))
     }
@@ -43,20 +48,32 @@ impl ShortForm {
         buffer: BufferMut,
         root: Rank,
     ) -> Option<ShortForm> {
-        let (what, bytes) = ShortForm::agreeing(call, buffer.as_read(), root)?;
+        let (what, bytes) = ShortForm::agreeing(comm, call, buffer.as_read(), root)?;
         if root.0 >= comm.size() {
             return None;
         }
-        let (give, length, take, awaits) = match comm.rank() == root {
+        Some(ShortForm::new(call, what).broadcasting(buffer, bytes, root, comm.rank() == root))
+    }
+
+    /// The bytes of `buffer` come from the root, which waits for none.
+    #[inline(always)]
+    pub(super) fn broadcasting(
+        self,
+        buffer: BufferMut,
+        bytes: u64,
+        root: Rank,
+        is_root: bool,
+    ) -> ShortForm {
+        let (give, length, take, awaits) = match is_root {
             true => (Give::One(buffer.into_read()), bytes as usize, Take::Nothing, Awaits::None),
             false => (Give::Nothing, 0, Take::From(root.0, 0, buffer), Awaits::One(root.0)),
         };
-        Some(ShortForm { give, length, take, awaits, ..ShortForm::new(call, what) })
+        ShortForm { give, length, take, awaits, ..self }
     }
 
     #[inline(always)]
     pub(super) fn allgather(comm: &Comm, mine: Buffer, all: BufferMut) -> Option<ShortForm> {
-        let (what, bytes) = ShortForm::agreeing(Call::Allgather, &mine, Rank(0))?;
+        let (what, bytes) = ShortForm::agreeing(comm, Call::Allgather, &mine, Rank(0))?;
         let take = Take::Each(comm.size(), 0, equal_parts(comm, all, bytes)?);
         let (give, length) = (Give::One(mine), bytes as usize);
         Some(ShortForm { give, length, take, ..ShortForm::new(Call::Allgather, what) })
@@ -71,9 +88,10 @@ impl ShortForm {
     ) -> Option<ShortForm> {
         let (own, ranks) = (comm.rank().0, comm.size());
         let count = part_count(comm, outgoing.count)?;
-        let (what, bytes) = ShortForm::agreeing(Call::Alltoall, &outgoing.part(0, count), Rank(0))?;
+        let (what, bytes) =
+            ShortForm::agreeing(comm, Call::Alltoall, &outgoing.part(0, count), Rank(0))?;
         let incoming = equal_parts(comm, incoming, bytes)?;
-        if bytes * u64::from(ranks) > CHUNK as u64 {
+        if bytes * u64::from(ranks) > comm.longest_staged() {
             return None;
         }
         let (give, length) = (Give::One(outgoing), (bytes * u64::from(ranks)) as usize);
@@ -91,13 +109,13 @@ impl ShortForm {
         combine: Combine,
         root: Rank,
     ) -> Option<ShortForm> {
-        let (what, bytes) = ShortForm::agreeing(call, &mine, root)?;
+        let (what, bytes) = ShortForm::agreeing(comm, call, &mine, root)?;
         let (ranks, gets) = (comm.size(), root == comm.rank() || call == Call::Allreduce);
         let is_like = result.as_ref().is_none_or(|result| result.count() == mine.count);
         if gets != result.is_some()
             || !is_like
             || root.0 >= ranks
-            || bytes * u64::from(ranks) > COMBINED_BY_ALL
+            || bytes * u64::from(ranks) > COMBINED_BY_ALL && call == Call::Allreduce
         {
             return None;
         }

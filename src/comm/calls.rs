@@ -1,6 +1,7 @@
 //! A communicator's calls but the collectives and messages: access, creation, freeing, attributes, in the
 //! standard's order (MPI-4.1 chapters 7 and 9); then what the rest of the library needs of one.
 
+use super::exchange::CHUNK;
 use super::foreign::OtherComm;
 use super::shared::SharedBlock;
 use super::{
@@ -389,6 +390,26 @@ impl Comm {
     #[inline]
     pub(super) fn shared(&self) -> Result<&SharedBlock> {
         self.inner.shared.as_ref().ok_or_else(no_block)
+    }
+
+    /// The bytes that a rank can stage for a collective, the same on all its ranks.
+    #[inline]
+    pub(crate) fn longest_staged(&self) -> u64 {
+        self.inner.shared.as_ref().map_or(CHUNK as u64, SharedBlock::longest)
+    }
+
+    /// In a long collective that waits, of a communicator that can have buffers for longer data and has none: takes
+    /// them on one rank. The ranks use them after this collective, if all have called this ([`Staged::learn_longs`]).
+    pub(crate) fn take_longs(&self) -> bool {
+        let shared = self.inner.shared.as_ref();
+        let Some(shared) = shared.filter(|shared| shared.may_get_longs()) else { return false };
+        if self.keeps_to_close() {
+            return false;
+        }
+        if self.rank() == Rank(0) {
+            shared.take_longs(self.context());
+        }
+        true
     }
 
     /// The offset of its shared block in the segment, the same for all its ranks; zero if it needs none.

@@ -40,6 +40,13 @@ const REFUSED: u16 = 2;
 /// Each part is checked between two ranks: the sums over all that is sent and received are equal.
 const PAIRED: u16 = 4;
 
+/// The ranks can have buffers for longer data after this collective.
+const HAS_LONGS: u16 = 8;
+/// It is made of several pieces, of which this is one.
+const PIECE: u16 = 16;
+/// What may differ.
+const OWN_FLAGS: u16 = RINGS | HAS_LONGS;
+
 /// The root of a rank that does not know it.
 pub(crate) const ANY_ROOT: u32 = u32::MAX;
 /// The bytes of a call whose buffers may differ in length.
@@ -124,6 +131,25 @@ impl Description {
         Description { flags: self.flags | RINGS, ..self }
     }
 
+    /// This rank has called [`super::Comm::take_longs`].
+    pub(crate) fn with_longs(self, has_longs: bool) -> Self {
+        Description { flags: self.flags | if has_longs { HAS_LONGS } else { 0 }, ..self }
+    }
+
+    pub(super) fn has_longs(&self) -> bool {
+        self.flags & HAS_LONGS != 0
+    }
+
+    /// The collective is made of several pieces. Calls that wait do not match others (MPI-4.1 §6.12).
+    pub(crate) fn piece(self) -> Self {
+        Description { flags: self.flags | PIECE, ..self }
+    }
+
+    /// Whether the data, which are the same for all ranks, have more bytes than that.
+    pub(crate) fn is_longer(&self, bytes: u64) -> bool {
+        self.flags & PAIRED == 0 && self.bytes != ANY_LENGTH && self.bytes > bytes
+    }
+
     pub(super) fn wants_ring(&self) -> bool {
         self.flags & RINGS != 0
     }
@@ -158,7 +184,7 @@ impl Description {
     pub(super) fn is_like(&self, other: &Description) -> bool {
         // The call and the flags, the root, operation and datatype; then bytes and digest.
         let [a, b]: [[u64; 5]; 2] = [bytemuck::cast(*self), bytemuck::cast(*other)];
-        let differ = (self.flags ^ other.flags) & !RINGS != 0 || self.call != other.call;
+        let differ = (self.flags ^ other.flags) & !OWN_FLAGS != 0 || self.call != other.call;
         let bytes = if self.flags & PAIRED != 0 { 0 } else { (a[2] ^ b[2]) | (a[3] ^ b[3]) };
         !differ && (a[0] ^ b[0]) >> 32 | (a[1] ^ b[1]) | bytes == 0
     }
@@ -193,7 +219,10 @@ impl Description {
     /// What this rank and others call, if they agree with what `next` calls.
     pub(super) fn joined(&self, next: &Description) -> Result<Description, MismatchKind> {
         let mut all = *self;
-        if self.call != next.call || (self.flags ^ next.flags) & !RINGS != 0 || next.is_refused() {
+        if self.call != next.call
+            || (self.flags ^ next.flags) & !OWN_FLAGS != 0
+            || next.is_refused()
+        {
             return Err(MismatchKind::Call);
         }
         match (self.root, next.root) {

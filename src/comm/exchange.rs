@@ -136,10 +136,8 @@ impl Collective<'_> {
             return Ok(staged);
         }
         self.entry.take().into_iter().for_each(|entry| entry.leave(comm));
-        let (number, entry) = CollectiveEntry::start(comm, true);
-        let entry = entry.map_or_else(|| CollectiveEntry::enter_later(comm, number, call, at), Ok);
-        let entry = self.entry.insert(entry?);
-        CollectiveEntry::settle(comm, number, call, at)?;
+        let entry = self.entry.insert(CollectiveEntry::start_waiting(comm, call, at)?);
+        CollectiveEntry::settle(comm, entry.number, call, at)?;
         let mine = &mine[..mine.len().min(CHUNK)];
         let guarded = what.guarding(mine);
         let write = |segment: &Segment, offset| segment.mapping().write(offset, mine);
@@ -417,11 +415,24 @@ impl Staged<'_> {
     /// Whether every contribution is complete.
     pub(crate) fn is_whole(&self) -> Result<bool> {
         for rank in 0..self.comm.size() {
-            if self.description(rank)?.length > CHUNK as u32 {
+            if u64::from(self.description(rank)?.length) > self.comm.longest_staged() {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// All ranks have arrived at a long collective and agree. If all have called [`Comm::take_longs`] there, they have
+    /// buffers for longer data from now on.
+    pub(crate) fn learn_longs(&self) -> Result<()> {
+        let shared = self.comm.shared()?;
+        for rank in 0..self.comm.size() {
+            if !self.description(rank)?.has_longs() {
+                return Ok(());
+            }
+        }
+        shared.learn_longs(self.segment());
+        Ok(())
     }
 
     /// Where bytes of a chunk are in the segment.
@@ -431,7 +442,7 @@ impl Staged<'_> {
         let (stage, mut length) = (self.stage(rank), 0u32);
         let at = shared.stages.beginning(stage) + offset_of!(Description, length) as u64;
         self.segment().mapping().read(at, bytemuck::bytes_of_mut(&mut length))?;
-        if first + bytes > u64::from(length).min(CHUNK as u64) {
+        if first + bytes > u64::from(length).min(shared.longest()) {
             return Err(damaged());
         }
         Ok(first + shared.chunk(stage, length.into()))

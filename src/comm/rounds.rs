@@ -18,7 +18,7 @@
 //! * When all have arrived at a number, they have arrived at all before: what waits for that settles those.
 
 use super::description::Description;
-use super::exchange::{HEAD, INSIDE, Staged};
+use super::exchange::{INSIDE, Staged};
 use super::shared::SharedBlock;
 use super::{Comm, Purpose};
 use crate::call::Call;
@@ -151,6 +151,16 @@ impl CollectiveEntry {
         (number, entry)
     }
 
+    /// Starts a collective that waits, and enters its slot when that is free.
+    pub(crate) fn start_waiting(
+        comm: &Comm,
+        call: Call,
+        at: &'static Location<'static>,
+    ) -> Result<CollectiveEntry> {
+        let (number, entry) = CollectiveEntry::start(comm, true);
+        entry.map_or_else(|| CollectiveEntry::enter_later(comm, number, call, at), Ok)
+    }
+
     fn slots(comm: &Comm) -> u64 {
         comm.inner.shared.as_ref().map_or(1, |shared| shared.stages.slots())
     }
@@ -170,7 +180,7 @@ impl CollectiveEntry {
     /// Enters it when it is free: when an earlier collective of this rank is complete that does not
     /// wait.
     #[cold]
-    pub(super) fn enter_later(
+    fn enter_later(
         comm: &Comm,
         number: u64,
         call: Call,
@@ -231,7 +241,7 @@ impl CollectiveEntry {
     ) -> Result<()> {
         let first = match &comm.inner.shared {
             Some(shared) if length > INSIDE => {
-                (self.number + 1).saturating_sub(shared.stages.buffers() - UNDER_WAY)
+                (self.number + 1).saturating_sub(shared.buffers(length) - UNDER_WAY)
             }
             _ => sync::first_unsettled(self.number, Self::slots(comm)),
         };
@@ -346,8 +356,7 @@ impl CollectiveEntry {
         let stage_all = || {
             let beginning = shared.stages.beginning(stage);
             segment.mapping().write(beginning, bytemuck::bytes_of(&what.staged(length)))?;
-            let inside = length <= INSIDE;
-            write(segment, if inside { beginning + HEAD } else { shared.stages.rest(stage) })?;
+            write(segment, shared.chunk(stage, length as u64))?;
             if what.wants_ring() {
                 shared.words.rings.store(1);
             }

@@ -1,11 +1,12 @@
 //! The shared block of a communicator, and its lifetime.
 
-use super::exchange::{DESCRIBED, HEAD, INSIDE};
+use super::exchange::{CHUNK, DESCRIBED, HEAD, INSIDE};
 use crate::context::Context;
 use crate::error::Result;
-use crate::prim::{ParkWord, Site, monotonic};
+use crate::prim::{ParkWord, Site, Word64, monotonic};
 use crate::shm::{
-    AllocError, CommWords, Placed, PlacedSlice, RegistryWords, Segment, Stages, StagingBuffer,
+    AllocError, CommWords, LONG_BUFFERS, MOST_LONG, Placed, PlacedSlice, RegistryWords, STAGE_LONG,
+    Segment, Stages, StagingBuffer,
 };
 use crate::sync::{Barrier, Tree, TreeLine};
 use std::sync::Arc;
@@ -13,12 +14,18 @@ use std::sync::Arc;
 /// The memory fences of the registry's lock: the rank inside allocates.
 pub(super) const REGISTRY_SITES: (Site, Site) = (Site::HeapPost, Site::HeapPre);
 
+/// There is no memory for longer data. No block is there.
+const NO_LONGS: u64 = 1;
+
 /// Barrier words and staging buffers of one communicator. One of a single rank needs none.
 pub(super) struct SharedBlock {
     pub(super) words: Placed<CommWords>,
     pub(super) stages: Stages,
     /// The lines of the trees in which arrivals at the barriers are combined; none without trees.
     trees: PlacedSlice<TreeLine>,
+    /// Where this rank knows its buffers for longer data to be; zero before the first long collective, and
+    /// [`NO_LONGS`] where there are none.
+    longs: Word64,
     /// Where its block is; zero for the world's, which is no block.
     pub(super) block: u64,
 }
@@ -36,7 +43,8 @@ impl SharedBlock {
         block: u64,
     ) -> Result<SharedBlock> {
         let trees = segment.place_all(stages.trees(), stages.lines as usize)?;
-        Ok(SharedBlock { words: segment.place(words)?, stages, trees, block })
+        let (words, longs) = (segment.place(words)?, Word64::default());
+        Ok(SharedBlock { words, stages, trees, longs, block })
     }
 
     /// The shared block of `members` ranks at `block`, which is zero for a communicator of one rank.
@@ -71,10 +79,51 @@ impl SharedBlock {
     /// Where a chunk of `length` bytes is staged.
     #[inline]
     pub(super) fn chunk(&self, stage: StagingBuffer, length: u64) -> u64 {
-        match length <= INSIDE as u64 {
-            true => self.stages.beginning(stage) + HEAD,
-            false => self.stages.rest(stage),
+        match length {
+            _ if length <= INSIDE as u64 => self.stages.beginning(stage) + HEAD,
+            _ if length <= CHUNK as u64 || !self.has_longs() => self.stages.rest(stage),
+            _ => Stages::long(self.longs.load(), stage),
         }
+    }
+
+    /// The bytes that a rank can stage.
+    #[inline]
+    pub(super) fn longest(&self) -> u64 {
+        if self.has_longs() { STAGE_LONG } else { CHUNK as u64 }
+    }
+
+    /// How many buffers for `length` bytes a rank has.
+    #[inline]
+    pub(super) fn buffers(&self, length: usize) -> u64 {
+        if length > CHUNK { LONG_BUFFERS } else { self.stages.buffers() }
+    }
+
+    fn has_longs(&self) -> bool {
+        self.longs.load() > NO_LONGS
+    }
+
+    /// Whether the ranks have had no long collective yet. After their first one they stage longer data, too.
+    pub(super) fn may_get_longs(&self) -> bool {
+        self.longs.load() == 0 && self.stages.members <= MOST_LONG
+    }
+
+    /// Takes the buffers for longer data, on one rank, before it arrives at the first long collective.
+    pub(super) fn take_longs(&self, context: &Context) {
+        if self.words.longs.load() != 0 {
+            // Taken in one in which ranks did not agree.
+            return;
+        }
+        let taken = context.segment.heap().allocate(self.stages.long_bytes(), &context.excluded());
+        // Without them longer data are sent as messages.
+        self.words.longs.store(taken.unwrap_or_default());
+    }
+
+    /// All ranks have arrived at the first long collective and agree.
+    pub(super) fn learn_longs(&self, segment: &Segment) {
+        let longs = self.words.longs.load();
+        let is_there =
+            longs != 0 && segment.mapping().at(longs, self.stages.long_bytes()).is_some();
+        self.longs.store(if is_there { longs } else { NO_LONGS });
     }
 
     /// [`leave`] of a freed shared block that the world's ranks `members` use.
@@ -102,10 +151,14 @@ pub(super) fn leave(
 ) -> std::result::Result<(), AllocError> {
     let waiter = context.excluded();
     words.left.insert(context.rank);
-    match users.all(|user| words.left.contains(user) || waiter.failed.has_failed(user)) {
-        true => context.segment.heap().free(block, &waiter),
-        false => Ok(()),
+    if !users.all(|user| words.left.contains(user) || waiter.failed.has_failed(user)) {
+        return Ok(());
     }
+    let (heap, longs) = (context.segment.heap(), words.longs.load());
+    if longs != 0 {
+        heap.free(longs, &waiter)?;
+    }
+    heap.free(block, &waiter)
 }
 
 /// Takes the block of a communicator for `members` ranks and clears its words.

@@ -593,6 +593,10 @@ pub(crate) enum HeldDatatype {
 }
 
 impl HeldDatatype {
+    pub(crate) fn bytes() -> HeldDatatype {
+        HeldDatatype::Lasting(Datatype::U8.into())
+    }
+
     #[inline]
     fn of(datatype: &CommittedDatatype) -> HeldDatatype {
         datatype
@@ -827,6 +831,12 @@ impl BufferMut {
         let datatype = result.layout.uniform().filter(|datatype| !datatype.is_padded())?;
         let place = |rank| place(rank, bytes);
         Some(datatype.visit(StagedElements { op, result, segment, ranks, place, bytes }))
+    }
+
+    /// The same memory as bytes, if the entries lie one behind the other.
+    pub(crate) fn as_bytes(&self) -> Option<BufferMut> {
+        let count = self.plain()? as usize;
+        Some(BufferMut(Buffer { start: self.0.start, count, datatype: HeldDatatype::bytes() }))
     }
 
     /// Replaces the entries by as many packed bytes as they have.

@@ -20,6 +20,9 @@ pub(crate) struct CommWords {
     /// Nonzero once a rank has arrived that has to be woken by its bell: from then on, who arrives last
     /// looks for such ranks. Published with the arrivals.
     pub(crate) rings: Word32,
+    /// Where the staging buffers for longer data are, once the first rank has taken them; zero before,
+    /// and where there is no memory for them. Published with its arrival.
+    pub(crate) longs: Word64,
     /// The arguments of the creation: tag, parent, and number of members. The first staging buffers
     /// beside the beginnings have the members in order until all have arrived.
     pub(crate) tag: Word32,

@@ -17,6 +17,12 @@ pub(crate) const SLOTS: usize = 64;
 const SIZES: [(u32, u64, u64); 3] = [(8, SLOTS as u64, 8), (64, 16, 4), (u32::MAX, 4, 4)];
 /// Bytes of such a buffer.
 pub(crate) const STAGE_REST: u64 = 4096;
+/// Ranks of a communicator at most that stage longer data, too.
+pub(crate) const MOST_LONG: u32 = SIZES[0].0;
+/// Bytes of a buffer for longer data, and how many a rank has, used in turn. A communicator has them from its
+/// first long collective on.
+pub(crate) const STAGE_LONG: u64 = 64 << 10;
+pub(crate) const LONG_BUFFERS: u64 = 8;
 /// Words by which tests signal between ranks without using what they test.
 pub(crate) const SIGNALS: u64 = 16;
 /// Unit of the allocator: a pair of cache lines, so that neighbours never share one.
@@ -125,6 +131,18 @@ impl Stages {
         // A power of two.
         let slot = stage.number & (self.slots() - 1);
         self.at + (slot * u64::from(self.members) + u64::from(stage.rank)) * STAGE_BEGINNING
+    }
+
+    /// Bytes of the buffers for longer data.
+    pub(crate) fn long_bytes(&self) -> u64 {
+        u64::from(self.members) * LONG_BUFFERS * STAGE_LONG
+    }
+
+    /// Where longer data are, [`STAGE_LONG`] bytes, in the buffers that begin at `longs`.
+    #[inline]
+    pub(crate) fn long(longs: u64, stage: StagingBuffer) -> u64 {
+        let number = stage.number & (LONG_BUFFERS - 1);
+        longs + (u64::from(stage.rank) * LONG_BUFFERS + number) * STAGE_LONG
     }
 
     /// Where its other bytes are, [`STAGE_REST`] of them.
@@ -282,7 +300,8 @@ const _: () = {
     assert!(std::mem::offset_of!(RankSlot, writing).is_multiple_of(GRANULE as usize));
     assert!(crate::sync::MAX_RANKS <= crate::prim::WaitRecord::MOST_RANKS);
     assert!((size_of::<CommWords>() as u64).is_multiple_of(GRANULE));
-    assert!(STAGE_REST.is_multiple_of(GRANULE));
+    assert!(STAGE_REST.is_multiple_of(GRANULE) && STAGE_LONG.is_multiple_of(GRANULE));
+    assert!(LONG_BUFFERS.is_power_of_two());
 };
 
 /// The synchronisation words of a window.

@@ -43,7 +43,8 @@ pub(crate) use copy::{
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{
-    GRANULE, SLOTS, STAGE_BEGINNING, STAGE_REST, SegmentLayout, Stages, StagingBuffer, tree_bytes,
+    GRANULE, LONG_BUFFERS, MOST_LONG, SLOTS, STAGE_BEGINNING, STAGE_LONG, STAGE_REST,
+    SegmentLayout, Stages, StagingBuffer, tree_bytes,
 };
 pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};

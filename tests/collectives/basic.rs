@@ -10,10 +10,10 @@ use std::fmt::Debug;
 /// Bytes of a rank's staging buffer.
 const STAGE: usize = 4096;
 
-/// Lengths around nothing, one chunk, and several.
-fn lengths<T>() -> [usize; 7] {
+/// Lengths around nothing, one chunk, and several; and what a buffer for longer data has, and more.
+fn lengths<T>() -> [usize; 9] {
     let chunk = STAGE / size_of::<T>();
-    [0, 1, 2, chunk - 1, chunk + 1, 3 * chunk, 10 * chunk + 7]
+    [0, 1, 2, chunk - 1, chunk + 1, 3 * chunk, 10 * chunk + 7, 16 * chunk, 35 * chunk + 3]
 }
 
 /// What `rank` contributes in round `round`.

@@ -11,11 +11,16 @@ fn own(a: u32, b: u32) -> u32 {
 }
 
 /// All differ from each other in call, root, operation, counts, length or element type.
-const COLLECTIVES: [Collective; 31] = [
+const COLLECTIVES: [Collective; 34] = [
     ("broadcast", |w| w.broadcast(&mut [1u32; 2], Rank(0))),
     ("broadcast of another root", |w| w.broadcast(&mut [1u32; 2], Rank(1))),
     ("broadcast of another length", |w| w.broadcast(&mut [1u32; 3], Rank(0))),
     ("broadcast of several chunks", |w| w.broadcast(&mut vec![1u32; 5000], Rank(0))),
+    ("broadcast of several pieces", |w| w.broadcast(&mut vec![1u32; 40_000], Rank(0))),
+    ("broadcast of several pieces of another root", |w| {
+        w.broadcast(&mut vec![1u32; 40_000], Rank(1))
+    }),
+    ("allreduce of several pieces", |w| w.allreduce(&vec![1u32; 40_000], Op::Sum).map(drop)),
     ("broadcast of nothing", |w| w.broadcast(&mut [0u32; 0], Rank(0))),
     ("broadcast of other elements", |w| w.broadcast(&mut [1u64; 1], Rank(0))),
     ("gather", |w| w.gather(&[1u32; 2], Rank(0)).map(drop)),
@@ -51,6 +56,8 @@ const COLLECTIVES: [Collective; 31] = [
 fn ranks_that_disagree_all_learn_it() {
     spmd(3, |world| {
         let mut seen = Vec::new();
+        // From here on longer data are staged, too.
+        world.broadcast(&mut vec![1u32; 5000], Rank(0)).unwrap();
         for (one, first) in COLLECTIVES {
             for (other, second) in COLLECTIVES.iter().filter(|(other, _)| *other != one) {
                 let odd = one.len() as u32 % world.size();
