@@ -4,7 +4,7 @@ use crate::comm::Comm;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::launch;
-use crate::prim::{Step, hide_lines, step};
+use crate::prim::{Step, find_lines_by, step};
 use crate::shm::{is_forked, notice_forks};
 use std::sync::{Arc, Mutex};
 
@@ -57,10 +57,10 @@ impl Universe {
         is_forked()
     }
 
-    /// For bindings of other languages: deadlock reports then name no lines of this process. Those of the
-    /// callers are the binding's, and the program's are unknown. Local.
-    pub fn hide_lines(&self) {
-        hide_lines();
+    /// For bindings of other languages, whose lines the callers' are: reports of this process's waits name the
+    /// line of the program that `find` returns, called in a wait that lasts long. Local.
+    pub fn find_lines_by(&self, find: fn() -> Option<String>) {
+        find_lines_by(find);
     }
 
     /// For bindings of other languages, in which a program need not free its handles: leaves the job as if

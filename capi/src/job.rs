@@ -57,7 +57,7 @@ impl Job {
                 Handle::new(Communicator::new(comm.clone(), HandlerRef::FATAL));
             }
             crate::datatype::prepare();
-            universe.hide_lines();
+            universe.find_lines_by(crate::line::of_program);
             self.universe = Some(universe);
         }
         Ok(())
@@ -257,6 +257,11 @@ pub fn warn(text: &str) {
     let line = crate::text::bytes_of(&line);
     // A program may have closed its standard error.
     let _ = std::io::stderr().write_all(&line);
+}
+
+/// [`warn`], with the program's line.
+pub fn warn_with_line(text: &str) {
+    warn(&format!("{text}{}", crate::line::behind_a_sentence()));
 }
 
 /// Stores an error that a call returns, for `MPI_Error_string`.

@@ -14,6 +14,7 @@
 //! - [`calls`]: the functions, a file for each section of the standard. Safe Rust over the engine.
 //! - [`collective`]: the three forms of a collective.
 //! - [`tool`]: the tool interface, which is no part of the job.
+//! - [`line`](mod@line): the program's lines, for reports.
 //! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
 
 mod abi;
@@ -34,6 +35,7 @@ mod handle;
 mod handler;
 mod info;
 mod job;
+mod line;
 mod message;
 mod op;
 mod raise;

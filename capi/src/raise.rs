@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::failure::Failure;
 use crate::handler::{Handler, OF_FILES};
-use crate::{job, tool};
+use crate::{job, line, tool};
 use std::ffi::c_int;
 use std::fmt::{Display, Write};
 use std::sync::Once;
@@ -70,7 +70,9 @@ pub fn raise(
 pub fn handle(owner: Owner, code: c_int, text: String) {
     match owner.handler() {
         (_, Handler::Return) => job::remember(code, text),
-        (_, Handler::Fatal | Handler::Abort) => job::abort(&text, code),
+        (_, Handler::Fatal | Handler::Abort) => {
+            job::abort(&(text + &line::behind_a_sentence()), code)
+        }
         (owner, Handler::User { function, .. }) => {
             job::remember(code, text);
             function.call(owner, code);
@@ -88,7 +90,7 @@ pub fn unsupported(call: &'static str) -> c_int {
     let why = "this library has no such function";
     if !matches!(owner.handler().1, Handler::Fatal | Handler::Abort) {
         WARNED.call_once(|| {
-            job::warn(&format!(
+            job::warn_with_line(&format!(
                 "{call}: {why}: it returned MPI_ERR_UNSUPPORTED_OPERATION, and nothing was done \
                  (further such calls are not reported)"
             ))

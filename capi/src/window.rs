@@ -35,7 +35,7 @@ impl Window {
     /// only the program knows.
     pub fn new(win: Win, empty: Address) -> Outcome<Window> {
         if !job::is_strict() {
-            win.accept_what_is_plain(job::warn);
+            win.accept_what_is_plain(job::warn_with_line);
         }
         let own = win.comm().rank();
         let flavour = match win.flavour() {

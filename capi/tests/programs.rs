@@ -189,10 +189,32 @@ fn errors_are_fatal_and_named() {
         let output = under_rmarun(ranks, &program);
         let printed = text(&output.stderr);
         assert!(!output.status.success() && output.stdout.is_empty(), "{printed}");
-        for word in ["MPI_Put(", "target_disp=1000", "MPI_ERR_RMA_RANGE"] {
+        let place = at("ends/fatal", "MPI_Put");
+        for word in ["MPI_Put(", "target_disp=1000", "MPI_ERR_RMA_RANGE", &place[..]] {
             assert!(printed.contains(word), "no '{word}' in: {printed}");
         }
     }
+}
+
+/// The end of a path, and the line in it of the first such call: "deadlock.c:9".
+fn at(program: &str, call: &str) -> String {
+    let source = Path::new(SOURCES).join(program).with_extension("c");
+    let text = fs::read_to_string(&source).unwrap();
+    let line = text.lines().position(|line| line.contains(call)).expect("the program calls it");
+    format!("{}:{}", source.file_name().unwrap().to_string_lossy(), line + 1)
+}
+
+/// Without debug information the function is named, and what is missing.
+#[test]
+fn an_error_without_debug_information_names_the_function() {
+    if !has("cc") || !has("timeout") || !has("strip") {
+        return;
+    }
+    let program = compiled("ends/fatal");
+    let stripped = Command::new("strip").arg("--strip-debug").arg(&program).status().unwrap();
+    let printed = text(&under_rmarun(2, &program).stderr);
+    let place = "(MPI_ERR_RMA_RANGE), at main (compiled without -g: no line)";
+    assert!(stripped.success() && printed.contains(place), "{printed}");
 }
 
 /// What others accept is accepted with one note in the job, and an error with `--strict`.
@@ -208,7 +230,9 @@ fn plain_meanings_are_accepted_unless_told_otherwise() {
         let printed = text(&output.stderr);
         assert_eq!(printed.matches("--strict").count(), 1, "{printed}");
         assert!(
-            printed.contains("lock_all only") && printed.contains("accepted, because"),
+            printed.contains("lock_all only")
+                && printed.contains("accepted, because")
+                && printed.contains("lenient.c:"),
             "{printed}"
         );
     }
@@ -268,17 +292,18 @@ fn another_launcher_is_refused() {
     }
 }
 
-/// A report names calls, ranks and tags, but no lines, because they would be this library's.
+/// A report names calls, ranks and tags, and the line of the program.
 #[test]
-fn a_deadlock_is_reported_without_lines() {
+fn a_deadlock_is_reported_with_lines() {
     if !has("cc") || !has("timeout") {
         return;
     }
     let output = under_rmarun(2, &compiled("ends/deadlock"));
     let printed = text(&output.stderr);
     assert_eq!(output.status.code(), Some(123), "{printed}");
-    let report = "rank 1 in message wait waits for a message from rank 0 with tag 7\n";
+    let report = "rank 1 in message wait waits for a message from rank 0 with tag 7 (";
     assert!(printed.contains(report) && !printed.contains(".rs"), "{printed}");
+    assert!(printed.contains(&at("ends/deadlock", "MPI_Recv")), "{printed}");
 }
 
 /// What a rank should have completed is reported in one line, and is no reason to end the others.
@@ -327,8 +352,10 @@ fn a_deadlock_names_the_collectives_and_who_is_missing() {
     assert_eq!(output.status.code(), Some(123), "{printed}");
     for part in [
         "deadlock: rank 0 waits for rank 1, which waits for rank 0 (in different collectives); ",
-        "rank 0 in broadcast waits for rank 1 to arrive\n",
-        "rank 1 in barrier waits for rank 0 to arrive\n",
+        "rank 0 in broadcast waits for rank 1 to arrive (",
+        &at("ends/collectives", "MPI_Wait"),
+        "rank 1 in barrier waits for rank 0 to arrive (",
+        &at("ends/collectives", "MPI_Barrier"),
     ] {
         assert!(printed.contains(part), "{printed}");
     }
@@ -343,11 +370,14 @@ fn a_deadlock_names_calls_that_wait_for_several_requests() {
     let printed = text(&output.stderr);
     assert_eq!(output.status.code(), Some(123), "{printed}");
     for part in [
-        "rank 0 in waitany waits for one of 2 requests, which ranks 1 and 2 can complete\n",
-        "rank 1 in waitsome waits for its request, which rank 2 can complete\n",
+        "rank 0 in waitany waits for one of 2 requests, which ranks 1 and 2 can complete (",
+        &at("ends/several", "MPI_Waitany"),
+        "rank 1 in waitsome waits for its request, which rank 2 can complete (",
+        &at("ends/several", "MPI_Waitsome"),
         "rank 2 in partitioned send waits for 3 of 4 partitions of its message to rank 3 with tag 9 \
-         to be handed over\n",
-        "rank 3 in partitioned receive waits for a message from rank 2 with tag 9\n",
+         to be handed over (",
+        &at("ends/several", "MPI_Wait("),
+        "rank 3 in partitioned receive waits for a message from rank 2 with tag 9 (",
     ] {
         assert!(printed.contains(part), "{printed}");
     }

@@ -9,7 +9,9 @@
 
 use super::machine::monotonic;
 use super::{Word32, Word64};
+use core::fmt::Display;
 use core::panic::Location;
+use std::io::Write;
 use std::sync::OnceLock;
 
 /// What a rank waits for.
@@ -152,26 +154,29 @@ impl Sleep {
     }
 }
 
-/// Bytes recorded of the name of a source file.
-const FILE_BYTES: usize = 128;
+/// Bytes recorded of a file and line.
+const PLACE_BYTES: usize = 136;
 /// Words of a set of ranks. Every rank has such a set, so it cannot have a bit for each rank of the
 /// largest job.
 const SET_WORDS: usize = 16;
 
-/// Set if the callers' lines belong to a binding, not to the program.
-static HIDDEN: OnceLock<()> = OnceLock::new();
+/// How a binding for another language finds the program's line of the present call, because the callers' lines
+/// are its own.
+static BINDING: OnceLock<FindLine> = OnceLock::new();
 
-/// Hides the lines of this process's calls from now on, because the callers belong to a binding for
-/// another language.
+/// The line of the program that made the present call: `app.c:118`.
+pub type FindLine = fn() -> Option<String>;
+
+/// From now on, a rank that has slept for long records the line that `find` returns, and no line before.
 #[allow(dead_code, reason = "no model has a binding")]
-pub fn hide_lines() {
-    let _ = HIDDEN.set(());
+pub fn find_lines_by(find: FindLine) {
+    let _ = BINDING.set(find);
 }
 
-/// Whether [`hide_lines`] was called.
+/// Whether [`find_lines_by`] was called.
 #[allow(dead_code, reason = "no model has a binding")]
-pub fn are_lines_hidden() -> bool {
-    HIDDEN.get().is_some()
+pub fn has_binding() -> bool {
+    BINDING.get().is_some()
 }
 
 /// A set of ranks: one bit for each of 1,024 consecutive ranks or, for a wider range, up to 32 runs.
@@ -249,6 +254,11 @@ impl SetWords {
     }
 }
 
+/// The end of a path, which is its informative part; a line fits behind it.
+fn end_of(path: &str) -> &str {
+    &path[path.ceil_char_boundary(path.len().saturating_sub(PLACE_BYTES - ":4294967295".len()))..]
+}
+
 /// The record of the wait in which one rank sleeps. Zero bytes are its initial state: awake.
 #[repr(C)]
 #[derive(Default)]
@@ -264,9 +274,8 @@ pub struct WaitRecord {
     holder: Word32,
     come: Word32,
     awaited: Word32,
-    line: Word32,
     others: SetWords,
-    file: [Word64; FILE_BYTES / 8],
+    place: [Word64; PLACE_BYTES / 8],
 }
 
 impl WaitRecord {
@@ -291,28 +300,22 @@ impl WaitRecord {
         self.others.store(awaited.others);
     }
 
-    fn set_location(&self, at: &Location<'_>) {
-        let (name, line) = match HIDDEN.get() {
-            None => (at.file(), at.line()),
-            Some(()) => ("", 0),
-        };
-        // The end of the path is the informative part.
-        let from = name.ceil_char_boundary(name.len().saturating_sub(FILE_BYTES));
-        let mut bytes = [0u8; FILE_BYTES];
-        bytes[..name.len() - from].copy_from_slice(&name.as_bytes()[from..]);
-        for (word, eight) in self.file.iter().zip(bytes.as_chunks().0) {
+    /// Allocates nothing.
+    fn set_place(&self, place: &dyn Display) {
+        let mut bytes = [0u8; PLACE_BYTES];
+        // What does not fit is cut off.
+        let _ = write!(&mut bytes[..], "{place}");
+        for (word, eight) in self.place.iter().zip(bytes.as_chunks().0) {
             word.store(u64::from_le_bytes(*eight));
         }
-        self.line.store(line);
     }
 
     /// The latest record.
     pub fn read(&self) -> AwaitedRead {
         let named = |word: &Word32| word.load().checked_sub(1);
         let kind = AwaitedKind::ALL.get(self.kind.load() as usize).copied().unwrap_or_default();
-        let bytes: Vec<u8> = self.file.iter().flat_map(|word| word.load().to_le_bytes()).collect();
-        let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        let place = || format!("{}:{}", String::from_utf8_lossy(name), self.line.load());
+        let bytes: Vec<u8> = self.place.iter().flat_map(|word| word.load().to_le_bytes()).collect();
+        let place = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         AwaitedRead {
             kind,
             peer: named(&self.peer),
@@ -323,7 +326,7 @@ impl WaitRecord {
             number: self.number.load(),
             object: self.object.load(),
             since: self.since.load(),
-            place: if name.is_empty() { String::new() } else { place() },
+            place: String::from_utf8_lossy(place).into_owned(),
             doing: self.doing.load(),
         }
     }
@@ -359,7 +362,10 @@ impl<'a> Asleep<'a> {
         let Account { record, doing, at, describe } = self.account;
         record.since.store(monotonic());
         record.doing.store(doing);
-        record.set_location(at);
+        match BINDING.get() {
+            None => record.set_place(&format_args!("{}:{}", end_of(at.file()), at.line())),
+            Some(_) => record.set_place(&""),
+        }
         describe(record);
         // The next odd number.
         self.sleep = Sleep { number: record.sleep().number.wrapping_add(1) | 1, looks: 0 };
@@ -376,6 +382,11 @@ impl<'a> Asleep<'a> {
             return self.record_all();
         }
         describe(record);
+        if self.sleep.looks == 0
+            && let Some(find) = BINDING.get()
+        {
+            record.set_place(&end_of(&find().unwrap_or_default()));
+        }
         match changed {
             // Counts as a new wait: earlier observations are no evidence any more.
             true => self.sleep.number = self.sleep.number.wrapping_add(2),

@@ -39,7 +39,7 @@ use native as machine;
 use simulated as machine;
 
 pub use account::{
-    Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord, are_lines_hidden, hide_lines,
+    Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord, find_lines_by, has_binding,
 };
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;

@@ -13,7 +13,7 @@ use crate::error::{Error, MismatchKind, Place, Result};
 use crate::foreign;
 use crate::group::Rank;
 use crate::handler::ErrorHandler;
-use crate::prim::{JobFailed, WaitRecord, Waiter, are_lines_hidden};
+use crate::prim::{JobFailed, WaitRecord, Waiter, has_binding};
 use crate::shm::{AllocError, is_forked};
 use std::panic::Location;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -146,7 +146,7 @@ impl Calls {
     /// Rank 0 warns when it leaves the job, unless the window, made at `at`, is freed before. It does not for
     /// a binding, whose line `at` would be.
     pub(super) fn expect_free(&self, at: &'static Location<'static>) {
-        if self.rank == 0 && !are_lines_hidden() {
+        if self.rank == 0 && !has_binding() {
             self.context.expect_free(self.block, self.identity.warning(at));
         }
     }
