@@ -29,6 +29,7 @@ mod foreign;
 mod form;
 mod moves;
 mod partitioned;
+mod pieces;
 mod plan;
 mod reductions;
 mod request;

@@ -1,7 +1,7 @@
 //! Collectives that move: barrier, broadcast, gather, scatter, allgather, alltoall, and those of
 //! neighbours.
 
-use super::buffer::{Buffer, BufferMut, HeldDatatype};
+use super::buffer::{Buffer, BufferMut};
 use super::form::{Awaits, ShortForm};
 use super::plan::Plan;
 use super::staged::{BufferParts, Cut, Give, Take};
@@ -64,8 +64,8 @@ impl Plan<'_> {
         if self.has_short(short) {
             return Ok(());
         }
-        if self.has_pieces(bytes) {
-            return self.broadcast_by_pieces(buffer, bytes, root);
+        if self.has_pieces() {
+            return self.broadcast_by_pieces(buffer, root);
         }
         if is_by_tree(self.ranks, bytes) {
             self.broadcast_by_tree(buffer, root.0);
@@ -74,33 +74,6 @@ impl Plan<'_> {
         } else {
             self.receive(root.0, buffer);
         }
-        Ok(())
-    }
-
-    /// All agree before they take the first piece.
-    fn broadcast_by_pieces(&mut self, buffer: BufferMut, bytes: u64, root: Rank) -> Result<()> {
-        let is_root = self.rank == root.0;
-        let all = match buffer.as_bytes() {
-            Some(all) => all,
-            None => {
-                let mut all = self.scratch(bytes as usize, &HeldDatatype::bytes())?;
-                match is_root {
-                    true => all.copy_from(&buffer.read()),
-                    false => self.copy(all.read(), buffer),
-                }
-                all
-            }
-        };
-        let longest = self.comm.longest_staged();
-        let (call, what) = (self.call, self.description().root(root).piece());
-        let mut pieces = (0..bytes.div_ceil(longest)).map(move |k| {
-            let (first, length) = (k * longest, longest.min(bytes - k * longest));
-            let piece = all.part(first as usize, length as usize);
-            ShortForm::new(call, what).broadcasting(piece, length, root, is_root)
-        });
-        let ShortForm { give, take, .. } = pieces.next().expect("more than one");
-        (self.what, self.give, self.take) = (Some(what), give, take);
-        self.pieces = Some(Box::new(pieces));
         Ok(())
     }
 
@@ -240,6 +213,13 @@ impl Plan<'_> {
         if is_equal {
             self.agree_on(&gives, Rank(0))?;
         }
+        if let BufferParts::Equal(all, _) = &parts
+            && is_equal
+            && !self.is_short(bytes)
+            && self.has_pieces()
+        {
+            return self.allgather_by_pieces(&gives, all.clone());
+        }
         if !is_equal || !self.is_short(bytes) {
             self.others_back().for_each(|rank| self.receive(rank, parts.of(rank)));
             self.others().for_each(|rank| self.send(rank, gives.clone()));
@@ -266,6 +246,14 @@ impl Plan<'_> {
             self.agree_on(&outgoing.of(own), Rank(0))?;
         }
         let all = bytes.saturating_mul(u64::from(self.ranks));
+        if let (BufferParts::Equal(outgoing, _), BufferParts::Equal(incoming, _)) =
+            (&outgoing, &incoming)
+            && is_equal
+            && !self.is_short(all)
+            && self.has_pieces()
+        {
+            return self.alltoall_by_pieces(outgoing, incoming.clone());
+        }
         if !is_equal || !self.is_short(all) {
             let mut sent: Vec<Buffer> = (0..self.ranks).map(|rank| outgoing.of(rank)).collect();
             if is_in_place {

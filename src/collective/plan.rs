@@ -216,7 +216,7 @@ impl Plan<'_> {
     }
 
     /// Whether the ranks use the staging area, also for the data.
-    fn is_staged(&self) -> bool {
+    pub(super) fn is_staged(&self) -> bool {
         self.remote == 0 && self.comm.has_staging() && self.comm.persistent_number().is_none()
     }
 
@@ -225,10 +225,9 @@ impl Plan<'_> {
         self.is_short(bytes) && bytes * u64::from(self.ranks) <= COMBINED_BY_ALL
     }
 
-    /// Whether it is staged in pieces, as all ranks know that make a call that waits.
-    pub(super) fn has_pieces(&self, bytes: u64) -> bool {
-        let longest = self.comm.longest_staged();
-        self.waits && self.is_staged() && (CHUNK as u64 + 1..bytes).contains(&longest)
+    /// Whether the call returns when the collective is complete on this rank.
+    pub(super) fn waits(&self) -> bool {
+        self.waits
     }
 
     /// What all ranks have to agree on.

@@ -53,9 +53,14 @@ impl Plan<'_> {
         };
         self.agree_on(&mine, root)?;
         let short = |comm: &_, call| {
-            ShortForm::reduction(comm, call, mine.clone(), result.clone(), combine, root)
+            let (mine, result) = (mine.clone(), result.clone());
+            ShortForm::reduction(comm, call, mine, result, combine.clone(), root)
         };
         if self.has_short(short) {
+            return Ok(());
+        }
+        if self.has_pieces_to_combine(&mine, result.as_ref()) {
+            self.reduce_by_pieces(mine, result, combine);
             return Ok(());
         }
         let bytes = self.bytes(&mine)?;
@@ -114,9 +119,13 @@ impl Plan<'_> {
         self.agree_on(&mine, Rank(0))?;
         let short = |comm: &_, call| {
             let (mine, result) = (mine.clone(), Some(result.clone()));
-            ShortForm::reduction(comm, call, mine, result, combine, Rank(0))
+            ShortForm::reduction(comm, call, mine, result, combine.clone(), Rank(0))
         };
         if self.has_short(short) {
+            return Ok(());
+        }
+        if self.has_pieces_to_combine(&mine, Some(&result)) && mine.count >= self.ranks as usize {
+            self.allreduce_by_pieces(mine, result, combine);
             return Ok(());
         }
         let bytes = self.bytes(&mine)?;

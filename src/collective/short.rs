@@ -119,12 +119,31 @@ impl ShortForm {
         {
             return None;
         }
-        let (what, give, length) = (what.op(combine.kind), Give::One(mine), bytes as usize);
+        let what = what.op(combine.kind);
+        Some(ShortForm::new(call, what).combining(ranks, mine, result, combine))
+    }
+
+    /// A rank with a result waits for all contributions, which it combines.
+    #[inline(always)]
+    pub(super) fn combining(
+        self,
+        ranks: u32,
+        mine: Buffer,
+        result: Option<BufferMut>,
+        combine: Combine,
+    ) -> ShortForm {
+        let form = self.staging(Give::One(mine));
         let (take, awaits) = match result {
             Some(result) => (Take::Combined(ranks, 0, result, combine), Awaits::All),
             None => (Take::Nothing, Awaits::None),
         };
-        Some(ShortForm { give, length, take, awaits, ..ShortForm::new(call, what) })
+        ShortForm { take, awaits, ..form }
+    }
+
+    #[inline(always)]
+    pub(super) fn staging(self, give: Give) -> ShortForm {
+        let length = give.length();
+        ShortForm { give, length, ..self }
     }
 
     /// Runs it to its end; it has entered its slot.

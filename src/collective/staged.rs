@@ -104,7 +104,7 @@ pub(super) enum Take {
 }
 
 /// Bytes of a list of where parts begin.
-fn list_bytes(parts: usize) -> u64 {
+pub(super) fn list_bytes(parts: usize) -> u64 {
     (parts * size_of::<u32>()).next_multiple_of(16) as u64
 }
 

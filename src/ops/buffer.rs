@@ -706,6 +706,12 @@ impl Buffer {
         Outgoing::of(&self.origin()).map_or_else(Box::default, |outgoing| outgoing.packed())
     }
 
+    /// The same memory as bytes, if the entries lie one behind the other.
+    pub(crate) fn as_bytes(&self) -> Option<Buffer> {
+        let count = self.plain()? as usize;
+        Some(Buffer { start: self.start, count, datatype: HeldDatatype::bytes() })
+    }
+
     /// Whether it is the same memory.
     pub(crate) fn is_at(&self, other: &BufferMut) -> bool {
         self.start == other.0.start
@@ -833,10 +839,14 @@ impl BufferMut {
         Some(datatype.visit(StagedElements { op, result, segment, ranks, place, bytes }))
     }
 
-    /// The same memory as bytes, if the entries lie one behind the other.
+    /// [`Buffer::as_bytes`]
     pub(crate) fn as_bytes(&self) -> Option<BufferMut> {
-        let count = self.plain()? as usize;
-        Some(BufferMut(Buffer { start: self.0.start, count, datatype: HeldDatatype::bytes() }))
+        self.0.as_bytes().map(BufferMut)
+    }
+
+    /// What is only read, where others are written.
+    pub(crate) fn only_read(buffer: Buffer) -> BufferMut {
+        BufferMut(buffer)
     }
 
     /// Replaces the entries by as many packed bytes as they have.

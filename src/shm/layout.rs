@@ -19,9 +19,9 @@ const SIZES: [(u32, u64, u64); 3] = [(8, SLOTS as u64, 8), (64, 16, 4), (u32::MA
 pub(crate) const STAGE_REST: u64 = 4096;
 /// Ranks of a communicator at most that stage longer data, too.
 pub(crate) const MOST_LONG: u32 = SIZES[0].0;
-/// Bytes of a buffer for longer data, and how many a rank has, used in turn. A communicator has them from its
+/// Bytes of a buffer for longer data, with a list of parts; and how many a rank has, used in turn. A communicator has them from its
 /// first long collective on.
-pub(crate) const STAGE_LONG: u64 = 64 << 10;
+pub(crate) const STAGE_LONG: u64 = (64 << 10) + GRANULE;
 pub(crate) const LONG_BUFFERS: u64 = 8;
 /// Words by which tests signal between ranks without using what they test.
 pub(crate) const SIGNALS: u64 = 16;

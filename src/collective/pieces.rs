@@ -1,0 +1,176 @@
+//! Long collectives in pieces: each piece is staged as a collective of its own, after all ranks have agreed on
+//! the first. So copies in and copies out run at the same time on different ranks, through memory that stays in
+//! the processors' caches.
+
+use super::buffer::{Buffer, BufferMut, Combine, HeldDatatype};
+use super::form::ShortForm;
+use super::plan::Plan;
+use super::staged::{BufferParts, Give, Take, list_bytes};
+use crate::comm::CHUNK;
+use crate::error::Result;
+use crate::group::Rank;
+use std::ops::Range;
+
+/// `count` instances in the fewest nearly equal parts of at most `most`.
+fn cut(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let (parts, wide) = (count.div_ceil(most), count as u128);
+    let start = move |k: usize| (wide * k as u128 / parts as u128) as usize;
+    (0..parts).map(move |k| start(k)..start(k + 1))
+}
+
+impl Plan<'_> {
+    /// Whether data that are no short form are staged in pieces, as all ranks know that make a call that waits.
+    pub(super) fn has_pieces(&self) -> bool {
+        self.waits() && self.is_staged() && self.comm.longest_staged() > CHUNK as u64
+    }
+
+    /// The same of a reduction, which is cut between elements: by an operation of the standard.
+    pub(super) fn has_pieces_to_combine(&self, mine: &Buffer, result: Option<&BufferMut>) -> bool {
+        let is_predefined = |buffer: &Buffer| matches!(buffer.datatype, HeldDatatype::Lasting(_));
+        let is_of_elements =
+            is_predefined(mine) && result.is_none_or(|result| is_predefined(result.as_read()));
+        self.has_pieces()
+            && is_of_elements
+            && self.combine.as_ref().is_some_and(Combine::is_predefined)
+    }
+
+    /// The first of the pieces is the short form, which waits for all.
+    fn stage_pieces(&mut self, mut pieces: impl Iterator<Item = ShortForm> + Send + 'static) {
+        if let Some(ShortForm { what, give, take, .. }) = pieces.next() {
+            (self.what, self.give, self.take) = (Some(what), give, take);
+            self.pieces = Some(Box::new(pieces));
+        }
+    }
+
+    /// A piece that moves nothing yet.
+    fn piece(&self) -> impl Fn() -> ShortForm + Send + use<> {
+        let (call, what) = (self.call, self.description().piece());
+        move || ShortForm::new(call, what)
+    }
+
+    /// The bytes of a buffer, which are read from the first piece on.
+    fn bytes_to_read(&mut self, buffer: &Buffer) -> Result<Buffer> {
+        if let Some(bytes) = buffer.as_bytes() {
+            return Ok(bytes);
+        }
+        let mut packed = self.scratch(self.bytes(buffer)? as usize, &HeldDatatype::bytes())?;
+        packed.copy_from(buffer);
+        Ok(packed.read())
+    }
+
+    /// The bytes of a buffer, which are all written, and are there after the last piece.
+    fn bytes_to_write(&mut self, buffer: BufferMut) -> Result<BufferMut> {
+        if let Some(bytes) = buffer.as_bytes() {
+            return Ok(bytes);
+        }
+        let bytes = self.bytes(buffer.as_read())? as usize;
+        let packed = self.scratch(bytes, &HeldDatatype::bytes())?;
+        self.copy(packed.read(), buffer);
+        Ok(packed)
+    }
+
+    pub(super) fn broadcast_by_pieces(&mut self, buffer: BufferMut, root: Rank) -> Result<()> {
+        let (is_root, new) = (self.rank == root.0, self.piece());
+        let all = match is_root {
+            true => BufferMut::only_read(self.bytes_to_read(buffer.as_read())?),
+            false => self.bytes_to_write(buffer)?,
+        };
+        let pieces = cut(all.count(), self.comm.longest_staged() as usize);
+        self.stage_pieces(pieces.map(move |piece| {
+            let bytes = piece.len() as u64;
+            new().broadcasting(all.part(piece.start, piece.len()), bytes, root, is_root)
+        }));
+        Ok(())
+    }
+
+    /// Of each piece the root combines all contributions.
+    pub(super) fn reduce_by_pieces(
+        &mut self,
+        mine: Buffer,
+        result: Option<BufferMut>,
+        combine: Combine,
+    ) {
+        let (new, ranks) = (self.piece(), self.ranks);
+        self.stage_pieces(self.cut_elements(&mine).map(move |piece| {
+            let result = result.as_ref().map(|result| result.part(piece.start, piece.len()));
+            let mine = mine.part(piece.start, piece.len());
+            new().combining(ranks, mine, result, combine.clone())
+        }));
+    }
+
+    /// Of each piece each rank combines one part of all contributions, and gives it to the others.
+    pub(super) fn allreduce_by_pieces(
+        &mut self,
+        mine: Buffer,
+        result: BufferMut,
+        combine: Combine,
+    ) {
+        let (new, rank, ranks) = (self.piece(), self.rank as usize, self.ranks);
+        let bytes = move |buffer: &Buffer| buffer.bytes().unwrap_or(u64::MAX);
+        self.stage_pieces(self.cut_elements(&mine).flat_map(move |piece| {
+            let mine = mine.part(piece.start, piece.len());
+            let parts = cut(piece.len(), piece.len().div_ceil(ranks as usize));
+            let parts = parts.map(|part| result.part(piece.start + part.start, part.len()));
+            let parts: Vec<BufferMut> = parts.collect();
+            let before = parts[..rank].iter().map(|part| bytes(part.as_read())).sum();
+            let own = parts[rank].clone();
+            let mut combined = new().staging(Give::One(mine));
+            combined.take = Take::Combined(ranks, before, own.clone(), combine.clone());
+            let mut spread = new().staging(Give::One(own.read()));
+            spread.take = Take::Each(ranks, 0, BufferParts::Listed(parts));
+            [combined, spread]
+        }));
+    }
+
+    fn cut_elements(&self, mine: &Buffer) -> impl Iterator<Item = Range<usize>> + use<> {
+        let each = mine.bytes().unwrap_or(u64::MAX) / mine.count as u64;
+        cut(mine.count, (self.comm.longest_staged() / each) as usize)
+    }
+
+    /// `all` has a part for each rank.
+    pub(super) fn allgather_by_pieces(&mut self, gives: &Buffer, all: BufferMut) -> Result<()> {
+        let (gives, all) = (self.bytes_to_read(gives)?, self.bytes_to_write(all)?);
+        let (new, ranks) = (self.piece(), self.ranks);
+        let each = gives.count;
+        let pieces = cut(each, self.comm.longest_staged() as usize);
+        self.stage_pieces(pieces.map(move |piece| {
+            let part = |rank| all.part(rank as usize * each + piece.start, piece.len());
+            let parts = BufferParts::Listed((0..ranks).map(part).collect());
+            let form = new().staging(Give::One(gives.part(piece.start, piece.len())));
+            ShortForm { take: Take::Each(ranks, 0, parts), ..form }
+        }));
+        Ok(())
+    }
+
+    /// Both have a part for each rank; if they are the same, all of a piece is staged before any is written.
+    pub(super) fn alltoall_by_pieces(
+        &mut self,
+        outgoing: &Buffer,
+        incoming: BufferMut,
+    ) -> Result<()> {
+        let (outgoing, incoming) = (self.bytes_to_read(outgoing)?, self.bytes_to_write(incoming)?);
+        let (new, rank, ranks) = (self.piece(), self.rank, self.ranks);
+        let each = outgoing.count / ranks as usize;
+        let own = rank as usize * each;
+        if !outgoing.is_at(&incoming) {
+            incoming.part(own, each).copy_from(&outgoing.part(own, each));
+        }
+        let others = self.comm.longest_staged() - list_bytes(ranks as usize);
+        let pieces = cut(each, (others / u64::from(ranks - 1)) as usize);
+        self.stage_pieces(pieces.map(move |piece| {
+            let place = |part: u32| (part as usize * each + piece.start, piece.len());
+            let given = (0..ranks).map(|to| match place(to) {
+                _ if to == rank => Buffer::empty(),
+                (first, length) => outgoing.part(first, length),
+            });
+            let taken = (0..ranks).map(|from| match place(from) {
+                _ if from == rank => BufferMut::empty(),
+                (first, length) => incoming.part(first, length),
+            });
+            let taken = BufferParts::Listed(taken.collect());
+            let form = new().staging(Give::Listed(given.collect()));
+            ShortForm { take: Take::Listed(0..ranks, rank, taken), ..form }
+        }));
+        Ok(())
+    }
+}
