@@ -250,8 +250,9 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::CombinedEarly | Fault::Unreleased => &["collective/staging, a tree x"],
         Fault::BarrierEarly => &["fence/neighbours x"],
         Fault::LastArrivalUnrung => &["collective/rung x", "collective/rung, a pair x"],
-        Fault::PublishedFirst | Fault::StagedTooSoon => {
-            &["collective/ahead x", "collective/ahead, a pair x"]
+        Fault::PublishedFirst => &["collective/ahead x", "collective/ahead, a pair x"],
+        Fault::StagedTooSoon => {
+            &["collective/ahead x", "collective/ahead, a pair x", "collective/ahead, buffers x"]
         }
         Fault::RunsAhead => &["fence/kinds that disagree x"],
         Fault::Unannounced | Fault::AnnouncedUnpublished | Fault::AnnouncedUncounted => {

@@ -241,7 +241,7 @@ impl CollectiveEntry {
     ) -> Result<()> {
         let first = match &comm.inner.shared {
             Some(shared) if length > INSIDE => {
-                (self.number + 1).saturating_sub(shared.buffers(length) - UNDER_WAY)
+                sync::first_unsettled_buffer(self.number, shared.buffers(length), UNDER_WAY)
             }
             _ => sync::first_unsettled(self.number, Self::slots(comm)),
         };

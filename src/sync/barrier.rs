@@ -394,6 +394,16 @@ pub fn first_unsettled(number: u64, slots: u64) -> u64 {
     (number + 1).saturating_sub(slots / 2)
 }
 
+/// The same for what a rank stages in one of that many buffers, where it enters number `number` when it has left
+/// all up to `number - under_way`: all have left those up to `number - buffers`, which read the buffer last.
+#[inline]
+pub fn first_unsettled_buffer(number: u64, buffers: u64, under_way: u64) -> u64 {
+    if planted(Fault::StagedTooSoon) {
+        return 0;
+    }
+    (number + 1).saturating_sub(buffers - under_way)
+}
+
 impl Arrivals<'_> {
     /// [`Arrivals::arrive`] of a rank that stages by `stage` what others read as soon as it has published that.
     /// If that fails, it does not arrive.

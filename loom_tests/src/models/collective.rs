@@ -5,7 +5,7 @@ use crate::prim::{JobFailed, ParkWord};
 use crate::sync::channel::MailWords;
 use crate::sync::{
     Arrivals, Barrier, BarrierWords, Round, Tree, TreeLine, await_published, collective,
-    first_unsettled, tree_lines,
+    first_unsettled, first_unsettled_buffer, tree_lines,
 };
 use crate::world::{Data, Job, each, passed, run};
 
@@ -29,10 +29,13 @@ pub fn models() -> Vec<Model> {
         model("rung, a tree", 3, |n| rung(Words::tree, n, 1)).within(WIDE, BOUND_2),
         model("rung, a pair", 2, |n| rung(Words::pair, n, 2)).within(BOUND_2, EXHAUSTIVE),
         model("rung, a pair", 2, |n| rung(Words::pair, n, 1)).parked().within(BOUND_2, BOUND_3),
-        model("ahead", 2, |n| ahead(Words::counted, n, 3)).within(BOUND_2, BOUND_3),
-        model("ahead", 3, |n| ahead(Words::counted, n, 2)).within(WIDE, BOUND_2),
-        model("ahead, a tree", 3, |n| ahead(Words::tree, n, 2)).within(WIDE, BOUND_2),
-        model("ahead, a pair", 2, |n| ahead(Words::pair, n, 3)).within(BOUND_2, BOUND_3),
+        model("ahead", 2, |n| ahead(Words::counted, n, SLOTS, 3)).within(BOUND_2, BOUND_3),
+        model("ahead", 3, |n| ahead(Words::counted, n, SLOTS, 2)).within(WIDE, BOUND_2),
+        model("ahead, a tree", 3, |n| ahead(Words::tree, n, SLOTS, 2)).within(WIDE, BOUND_2),
+        model("ahead, a pair", 2, |n| ahead(Words::pair, n, SLOTS, 3)).within(BOUND_2, BOUND_3),
+        model("ahead, buffers", 2, |n| ahead(Words::counted, n, 8, 4)).within(BOUND_2, BOUND_3),
+        model("ahead, buffers, a pair", 2, |n| ahead(Words::pair, n, 8, 4))
+            .within(BOUND_2, BOUND_3),
     ]
 }
 
@@ -164,27 +167,33 @@ fn rung(words: fn(usize, usize) -> Words, ranks: usize, chunks: usize) {
 struct Slots {
     job: Job,
     words: Words,
-    /// Of each slot, what rank 0 has staged.
+    /// Of each slot, or of each buffer where there are fewer, what rank 0 has staged.
     given: Vec<Data>,
     /// Of each slot, what the others have staged: what they call.
     called: Vec<Vec<Data>>,
 }
 
+/// Slots of [`ahead`] without buffers, and the buffers with which it has more.
+const SLOTS: usize = 2;
+const BUFFERS: usize = 2;
+/// Each rank leaves a collective before it enters the next.
+const UNDER_WAY: u64 = 1;
+
 /// Rank 0 goes ahead in each collective, the others wait for its word alone. In two slots a rank stages
 /// when all have arrived at the collective before, so they have left the one before that; then it
-/// compares what they have called there.
-fn ahead(words: fn(usize, usize) -> Words, ranks: usize, collectives: usize) {
-    const SLOTS: usize = 2;
+/// compares what they have called there. With more slots, it stages what it gives in one of a few buffers.
+fn ahead(words: fn(usize, usize) -> Words, ranks: usize, slots: usize, collectives: usize) {
+    let buffers = slots.min(BUFFERS);
     let world = move || Slots {
         job: Job::default(),
-        words: words(ranks, SLOTS),
-        given: each(SLOTS),
-        called: (0..ranks).map(|_| each(SLOTS)).collect(),
+        words: words(ranks, slots),
+        given: each(buffers),
+        called: (0..ranks).map(|_| each(slots)).collect(),
     };
     run(ranks, world, move |w, me| {
-        let (count, mut rounds, mut settled) = (ranks as u32, [Round::default(); SLOTS], 0);
-        let settle = |number: usize, rounds: &mut [Round; SLOTS]| {
-            let slot = number % SLOTS;
+        let (count, mut rounds, mut settled) = (ranks as u32, [Round::default(); 8], 0);
+        let settle = |number: usize, rounds: &mut [Round; 8]| {
+            let slot = number % slots;
             let words = w.words.arrivals(slot, me);
             passed(words.pass(count, &mut rounds[slot], &w.job.waiter()));
             for called in &w.called {
@@ -192,15 +201,19 @@ fn ahead(words: fn(usize, usize) -> Words, ranks: usize, collectives: usize) {
             }
         };
         for number in 0..collectives {
-            let (slot, call) = (number % SLOTS, number as u32 + 1);
-            while settled < first_unsettled(number as u64, SLOTS as u64) {
+            let (slot, buffer, call) = (number % slots, number % buffers, number as u32 + 1);
+            let first = match (me, buffers < slots) {
+                (0, true) => first_unsettled_buffer(number as u64, buffers as u64, UNDER_WAY),
+                _ => first_unsettled(number as u64, slots as u64),
+            };
+            while settled < first {
                 settle(settled as usize, &mut rounds);
                 settled += 1;
             }
             let stage = || -> Result<(), JobFailed> {
                 w.called[me][slot].set(call);
                 if me == 0 {
-                    w.given[slot].set(call);
+                    w.given[buffer].set(call);
                 }
                 Ok(())
             };
@@ -216,7 +229,7 @@ fn ahead(words: fn(usize, usize) -> Words, ranks: usize, collectives: usize) {
             if me != 0 {
                 let (word, waiter) = (&w.words.published[0][slot], w.job.waiter());
                 passed(await_published(word, rounds[slot], &waiter));
-                assert_eq!(w.given[slot].get(), call, "what the root gives");
+                assert_eq!(w.given[buffer].get(), call, "what the root gives");
             }
         }
         settle(collectives - 1, &mut rounds);
