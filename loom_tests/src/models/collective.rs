@@ -173,6 +173,14 @@ struct Slots {
     called: Vec<Vec<Data>>,
 }
 
+/// The number of the collective before which rank `me` settles all.
+fn first_to_wait_for(number: u64, me: usize, slots: usize) -> u64 {
+    match me == 0 && BUFFERS < slots {
+        true => first_unsettled_buffer(number, BUFFERS as u64, UNDER_WAY),
+        false => first_unsettled(number, slots as u64),
+    }
+}
+
 /// Slots of [`ahead`] without buffers, and the buffers with which it has more.
 const SLOTS: usize = 2;
 const BUFFERS: usize = 2;
@@ -202,11 +210,7 @@ fn ahead(words: fn(usize, usize) -> Words, ranks: usize, slots: usize, collectiv
         };
         for number in 0..collectives {
             let (slot, buffer, call) = (number % slots, number % buffers, number as u32 + 1);
-            let first = match (me, buffers < slots) {
-                (0, true) => first_unsettled_buffer(number as u64, buffers as u64, UNDER_WAY),
-                _ => first_unsettled(number as u64, slots as u64),
-            };
-            while settled < first {
+            while settled < first_to_wait_for(number as u64, me, slots) {
                 settle(settled as usize, &mut rounds);
                 settled += 1;
             }
