@@ -199,6 +199,11 @@ impl Context {
         Waiter { rank: self.here, failed, backoff, account: None, progress: None }
     }
 
+    /// Whether that rank of the job has failed.
+    pub(crate) fn has_failed(&self, rank: u32) -> bool {
+        self.job.has_failed(rank)
+    }
+
     /// How this process waits for an exclusion of the library.
     #[inline]
     #[track_caller]

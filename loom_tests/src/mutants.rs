@@ -76,6 +76,8 @@ pub const SITES: &[Site] = &[
     Site::MessageList,
     Site::MessageFind,
     Site::MessageLeave,
+    Site::MessageReturn,
+    Site::MessageReuse,
     Site::MessageWithdrawn,
     Site::MessageTaken,
     Site::ParkWaiter,
@@ -150,6 +152,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::MessageBellLate,
     Fault::MessageListCut,
     Fault::MessageReusedEarly,
+    Fault::MessageBlockReused,
 ];
 
 /// Every fault of the protocols over window operations.
@@ -208,6 +211,7 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
             &["channel/both ways once x"]
         }
         Site::MessageLeave => &["channel/given back, rank"],
+        Site::MessageReturn | Site::MessageReuse => &["channel/block given back, rank"],
         Site::MessageWithdrawn | Site::MessageTaken => &["channel/withdrawn"],
         Site::ParkWaiter | Site::ParkWaker => PARKED_FENCES,
         Site::ParkBarrier | Site::ParkReleased => &["shards/closed x"],
@@ -338,6 +342,7 @@ fn found_by_channel(fault: Fault) -> &'static [&'static str] {
         Fault::MessageUncleared => &["channel/chunks in turn, answered x"],
         Fault::MessageListCut => &["channel/two senders x"],
         Fault::MessageReusedEarly => &["channel/chunks in turn, rank"],
+        Fault::MessageBlockReused => &["channel/block given back, rank"],
         _ => &[],
     }
 }

@@ -22,8 +22,9 @@ impl Comm {
     /// `MPI_Send` (MPI-2.2 §3.2.1): sends the elements of `from` to rank `dest`, with a `tag` that is not
     /// negative.
     ///
-    /// Local; returns when the buffer can be used again. A message of more than 8 KiB to another rank
-    /// blocks, asleep if need be, until it has been received.
+    /// Local; returns when the buffer can be used again. A message to another rank blocks,
+    /// asleep if need be, until it has been received: one of more than 8 KiB, if blocks of the segment for
+    /// its size are in use by messages that have not been received; one of more than 1 MiB always.
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`].

@@ -2,6 +2,7 @@
 
 use super::matching::Envelope;
 use super::outgoing::{Chunk, Head, RecordKind, damaged};
+use super::pool::give_back;
 use crate::error::Result;
 use crate::ops::Incoming;
 use crate::shm::{GRANULE, MessageWords, Placed, Segment};
@@ -123,11 +124,18 @@ impl Sources {
                 taken = TakenMessage::Nothing;
                 continue;
             };
-            let Head { kind, tag, context, bytes, token, .. } = record.head;
+            let Head { kind, tag, context, bytes, token, place } = record.head;
             let envelope = Envelope { context, source: source.sender, tag };
-            let is_it = kind == RecordKind::Data && token == 0 && wanted.takes(&envelope);
-            let fits = is_it && bytes <= into.bytes();
-            if !fits || into.unpack_from(segment, record.inside, bytes).is_err() {
+            let at = match kind {
+                RecordKind::Data if token == 0 => record.inside,
+                RecordKind::Staged => place,
+                _ => return TakenMessage::Otherwise,
+            };
+            let fits = wanted.takes(&envelope) && bytes <= into.bytes();
+            if !fits || into.unpack_from(segment, at, bytes).is_err() {
+                return TakenMessage::Otherwise;
+            }
+            if kind == RecordKind::Staged && give_back(segment, place).is_err() {
                 return TakenMessage::Otherwise;
             }
             source.pass(&record);

@@ -8,6 +8,7 @@ use super::driven::AllDriven;
 use super::incoming::{Record, Sources, TakenMessage};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::outgoing::{Head, OutgoingQueue, RecordKind};
+use super::pool::{BlockPool, give_back};
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot, Slots};
 use crate::context::{Context, ProgressEngine};
 use crate::error::{Error, Place, Result};
@@ -37,6 +38,8 @@ enum Body {
     Private(u64),
     /// At that offset of the segment.
     Shared(u64),
+    /// In that block of the segment, which is returned to the sender.
+    Staged(u64),
 }
 
 /// Bytes for the next thread with the lock to copy out of another process.
@@ -56,6 +59,7 @@ pub(super) struct MailboxState {
     emptied: Option<u32>,
     /// A queue to each rank of the job that this rank has sent to.
     pub(super) queues: Vec<Option<OutgoingQueue>>,
+    pub(super) pool: BlockPool,
     pub(super) posted: Posted<Slot>,
     pub(super) unexpected: Unexpected<Arrived>,
     pub(super) slots: Slots,
@@ -100,6 +104,7 @@ impl Mailbox {
             sources: Sources::default(),
             emptied: None,
             queues: (0..context.ranks).map(|_| None).collect(),
+            pool: BlockPool::default(),
             posted: Posted::new(),
             unexpected: Unexpected::new(),
             slots: Slots::new(open.clone()),
@@ -247,7 +252,7 @@ impl MailboxState {
             }
             RecordKind::Wanted => self.hand_over(context, sender, Slot::of(token), place),
             RecordKind::Block => self.handed_over(context, Slot::of(token), place, bytes),
-            RecordKind::Data | RecordKind::Private | RecordKind::Shared => {
+            RecordKind::Data | RecordKind::Private | RecordKind::Shared | RecordKind::Staged => {
                 let envelope = Envelope { context: of, source: sender, tag };
                 let found = self.posted.take(&envelope);
                 if let (Some(slot), RecordKind::Data) = (found, kind) {
@@ -256,6 +261,7 @@ impl MailboxState {
                 let body = match kind {
                     RecordKind::Private => Body::Private(place),
                     RecordKind::Shared => Body::Shared(place),
+                    RecordKind::Staged => Body::Staged(place),
                     _ => Body::read(&context.segment, record.inside, bytes)?,
                 };
                 let message = Arrived { bytes, token, body };
@@ -303,14 +309,14 @@ impl MailboxState {
         else {
             return Ok(());
         };
-        let mut failure = None;
+        let (mut failure, block) = (None, body.block());
         if bytes > into.bytes() {
             failure = Some(MessageFailure::Truncated(into.bytes()));
         } else {
             match body {
                 Body::Short(all) => into.unpack(&all[..bytes as usize]),
                 Body::Long(all) => into.unpack(&all),
-                Body::Shared(offset) => {
+                Body::Shared(offset) | Body::Staged(offset) => {
                     let unpacked = into.unpack_from(&context.segment, offset, bytes);
                     failure = unpacked.is_err().then_some(MessageFailure::Damaged);
                 }
@@ -319,6 +325,9 @@ impl MailboxState {
                     return Ok(());
                 }
             }
+        }
+        if let Some(block) = block {
+            give_back(&context.segment, block)?;
         }
         self.finish(slot, RequestOutcome { envelope, bytes, failure });
         self.acknowledge(context, envelope.source, token)
@@ -405,9 +414,17 @@ impl MailboxState {
 }
 
 impl Arrived {
-    /// The request of the sender that waits for the receive, or zero.
-    pub(super) fn token(&self) -> u64 {
-        self.token
+    /// Discards it, and notifies its sender if that waits for the receive.
+    pub(super) fn discard(
+        &self,
+        context: &Context,
+        state: &mut MailboxState,
+        from: u32,
+    ) -> Result<()> {
+        if let Some(block) = self.body.block() {
+            give_back(&context.segment, block)?;
+        }
+        state.acknowledge(context, from, self.token)
     }
 
     /// A message of this rank to itself.
@@ -417,6 +434,14 @@ impl Arrived {
 }
 
 impl Body {
+    /// The block to return after the message has been received.
+    fn block(&self) -> Option<u64> {
+        match self {
+            Body::Staged(block) => Some(*block),
+            _ => None,
+        }
+    }
+
     fn read(segment: &Segment, offset: u64, bytes: u64) -> Result<Body> {
         if bytes <= SHORT as u64 {
             let mut short = [0; SHORT];

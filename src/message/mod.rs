@@ -4,9 +4,10 @@
 //! A send appends a record to the queue of its pair of ranks (`sync/channel.rs`) and rings the receiver's
 //! bell; queues grow without limit. The receiver matches messages and receives in its own memory
 //! ([`matching`]). A short message is in its record; if the receive has been posted, it is copied from
-//! there straight to the buffer. The record of a long message has its address. The receiver fetches it,
-//! by the kernel if it is private memory of the sender, and acknowledges it; then the send is complete.
-//! If the kernel refuses that, the sender copies it to a block of the segment.
+//! there straight to the buffer. A longer one is in a block of the segment that its receiver returns
+//! ([`pool`]). If it is too long for that, its record has its address. The receiver then fetches it, by the
+//! kernel if it is private memory of the sender, and acknowledges it; then the send is complete. If the
+//! kernel refuses that, the sender copies it to memory of the segment.
 //!
 //! 1. One thread of the rank handles a whole record, one record at a time ([`mailbox`]). It never waits
 //!    for another rank meanwhile, except for the allocator.
@@ -23,6 +24,7 @@ mod mailbox;
 mod matching;
 mod outgoing;
 mod owned;
+mod pool;
 mod probe;
 mod receive;
 mod request;
@@ -57,7 +59,8 @@ pub enum Channel {
 /// When a send is complete (MPI-2.2 §3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendMode {
-    /// `MPI_Send`: when the buffer can be used again. A short message never waits for its receiver.
+    /// `MPI_Send`: when the buffer can be used again. A message of up to 8 KiB never waits for its
+    /// receiver; one of up to 1 MiB only while messages that have not been received have all its blocks.
     Standard,
     /// `MPI_Ssend`: when its receive has been posted and has begun to take it.
     Synchronous,

@@ -32,6 +32,8 @@ pub(super) enum RecordKind {
     Private,
     /// A message whose bytes are at an offset of the segment.
     Shared,
+    /// A message whose bytes are in a block of the segment, which the receiver returns.
+    Staged,
     /// The queue continues in another chunk.
     Link,
     /// The message with that token of the receiver of this record has been received.
@@ -44,10 +46,11 @@ pub(super) enum RecordKind {
 }
 
 impl RecordKind {
-    const ALL: [RecordKind; 7] = [
+    const ALL: [RecordKind; 8] = [
         RecordKind::Data,
         RecordKind::Private,
         RecordKind::Shared,
+        RecordKind::Staged,
         RecordKind::Link,
         RecordKind::TakenMessage,
         RecordKind::Wanted,

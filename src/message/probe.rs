@@ -48,8 +48,8 @@ impl Drop for Message {
         let Some((envelope, message)) = self.found.take().filter(|_| !is_forked()) else { return };
         let context = self.comm.context();
         if let Ok(mailbox) = Mailbox::of(context) {
-            // Notifies a sender that waits for it, if there is memory to do so.
-            let _ = mailbox.lock().acknowledge(context, envelope.source, message.token());
+            // If there is no memory to notify its sender, the next look tries again.
+            let _ = message.discard(context, &mut mailbox.lock(), envelope.source);
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
 use super::outgoing::{Head, RecordKind};
+use super::pool::give_back;
 use super::slots::{MessageFailure, Payload, RequestOutcome, RequestStage, Slot};
 use super::{Channel, MessageRequest, SendMode, Status};
 use crate::call::Call;
@@ -12,8 +13,8 @@ use crate::group::Rank;
 use crate::ops::{Origin, Outgoing};
 use crate::shm::is_forked;
 
-/// Messages of up to that many bytes are copied to their records. Longer ones are copied once instead of
-/// twice, at the cost of a system call and an answer (docs/performance.md).
+/// Messages of up to that many bytes are copied to their records, longer ones to blocks or by their
+/// receivers.
 pub(super) const EAGER: u64 = 8 * 1024;
 
 /// A message that is to be sent.
@@ -143,6 +144,12 @@ impl Sending<'_> {
             return self.deliver_here(mailbox);
         }
         let bytes = self.from.bytes();
+        if bytes > EAGER && self.mode != SendMode::Synchronous && self.shared().is_none() {
+            let block = mailbox.lock().pool.lend(context, bytes, self.to)?;
+            if let Some(block) = block {
+                return self.stage(mailbox, block).map(|()| None);
+            }
+        }
         let mut state = mailbox.lock();
         if bytes > EAGER && self.mode != SendMode::Buffered {
             return self.offer(&mut state).map(Some);
@@ -170,12 +177,30 @@ impl Sending<'_> {
         Head { kind, tag, context, bytes, token, place }
     }
 
+    /// The offset of the message, if it lies in the segment.
+    fn shared(&self) -> Option<u64> {
+        let at = self.from.plain()?;
+        self.of.context().segment.offset_of(at, self.from.bytes())
+    }
+
+    /// Sends a long message through a block that has been lent to its receiver. Other threads can send
+    /// and receive while this one copies it.
+    fn stage(&self, mailbox: &Mailbox, block: u64) -> Result<()> {
+        let (context, bytes) = (self.of.context(), self.from.bytes());
+        self.from.pack_into(&context.segment, block)?;
+        let head = self.head(RecordKind::Staged, bytes, 0, block);
+        let put = mailbox.lock().put(context, self.to, &head, 0, |_| Ok(()));
+        put.or_else(|error| {
+            give_back(&context.segment, block)?;
+            Err(context.refusal(error, self.of.place(Call::Send), bytes))
+        })
+    }
+
     /// Sends the receiver the address of a long message.
     fn offer(self, state: &mut MailboxState) -> Result<Slot> {
         let (context, of) = (self.of.context(), self.of);
         let bytes = self.from.bytes();
-        let shared = self.from.plain().and_then(|at| context.segment.offset_of(at, bytes));
-        let (kind, place, payload) = match (shared, self.from.plain()) {
+        let (kind, place, payload) = match (self.shared(), self.from.plain()) {
             (Some(offset), _) => (RecordKind::Shared, offset, None),
             (None, Some(at)) => (RecordKind::Private, at as u64, None),
             (None, None) => {

@@ -115,6 +115,10 @@ pub enum Site {
     MessageFind,
     /// Messages: between reading a chunk and the word that returns it.
     MessageLeave,
+    /// Messages: between reading a block and the word that returns it.
+    MessageReturn,
+    /// Messages: between that word and the next writes to the block.
+    MessageReuse,
     /// Messages: between the withdrawal of a rendezvous buffer and the program's next writes to it.
     MessageWithdrawn,
     /// Messages: between reading a rendezvous buffer and the look whether it was withdrawn.
@@ -169,6 +173,8 @@ impl Site {
                 | Site::MessageList
                 | Site::MessageFind
                 | Site::MessageLeave
+                | Site::MessageReturn
+                | Site::MessageReuse
         )
     }
 }
@@ -382,4 +388,6 @@ pub enum Fault {
     MessageListCut,
     /// A sender reuses a chunk that the receiver still reads.
     MessageReusedEarly,
+    /// A sender reuses a block that the receiver still reads.
+    MessageBlockReused,
 }

@@ -28,7 +28,7 @@ events! {
         LookPre AttachPost AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter
         WatchPost ShardAlone ShardAnnounce ShardLook ShardWithdraw ShardWithdrawn ShardBarrier
         ShardRung ShardDrained ShardPost ShardPre MessagePre MessageRing MessageLook MessagePost
-        MessageList MessageFind MessageLeave MessageWithdrawn MessageTaken ParkWaiter
+        MessageList MessageFind MessageLeave MessageReturn MessageReuse MessageWithdrawn MessageTaken ParkWaiter
         ParkWaker ParkBarrier ParkReleased;
     ProcSync(ProcSync):
         FenceArrive FencePass Post Start Complete Wait LockGranted LockReleased CollectiveArrive

@@ -84,6 +84,8 @@ unsafe impl Shared for crate::sync::channel::MailWords {}
 // SAFETY: as above.
 unsafe impl Shared for crate::sync::channel::QueueWords {}
 // SAFETY: as above.
+unsafe impl Shared for crate::sync::channel::BlockWords {}
+// SAFETY: as above.
 unsafe impl Shared for super::message::MessageWords {}
 // SAFETY: as above.
 unsafe impl Shared for crate::prim::PlacementWords {}

@@ -16,6 +16,9 @@
 //! without limit, no sender waits for space, and a rank that fails leaves only its own queues
 //! unfinished.
 //!
+//! The bytes of a long message go through a block of the segment, which its sender reuses after the
+//! receiver has returned it ([`BlockWords`]).
+//!
 //! The queues to one receiver form a list that only grows. Each sender pushes its own queue to the
 //! front, by the only compare-and-swap of the protocol. The compare-and-swaps of all senders on the
 //! same word form one release sequence, so the newest makes the older queues visible too.
@@ -145,6 +148,41 @@ impl QueueWords {
     pub fn left(&self) -> u32 {
         let left = self.left.0.load();
         if planted(Fault::MessageReusedEarly) { left.wrapping_add(1) } else { left }
+    }
+}
+
+/// The words of a block through which the bytes of a message move. The sender lends it to the receiver
+/// before it publishes the record.
+#[repr(C, align(128))]
+#[derive(Default)]
+pub struct BlockWords {
+    /// 1 while the receiver may read the block.
+    lent: Word32,
+}
+
+impl BlockWords {
+    /// The sender: the block belongs to the receiver of the next record.
+    pub fn lend(&self) {
+        self.lent.store(1);
+    }
+
+    /// The receiver: it does not read the block any more.
+    pub fn give_back(&self) {
+        // Orders the reads of the block before the word; pairs with MessageReuse. Fails without it:
+        // models/channel.rs, by loom_tests/tests/mutants.rs.
+        mem_sync(Site::MessageReturn);
+        self.lent.store(0);
+    }
+
+    /// The sender: whether it may write to the block again.
+    pub fn is_free(&self) -> bool {
+        let is_free = self.lent.load() == 0 || planted(Fault::MessageBlockReused);
+        if is_free {
+            // Orders the word before the next writes to the block; pairs with MessageReturn. Fails
+            // without it: models/channel.rs, by loom_tests/tests/mutants.rs.
+            mem_sync(Site::MessageReuse);
+        }
+        is_free
     }
 }
 

@@ -331,12 +331,12 @@ pub fn receive_from_each_other(universe: &Universe) {
     world.send(&[0u8], other, 5).unwrap();
 }
 
-/// MPI-2.2 Example 3.8, with messages that no record holds.
+/// MPI-2.2 Example 3.8, with messages that are too long for a block.
 pub fn send_to_each_other(universe: &Universe) {
     let world = universe.world();
     let other = Rank(1 - world.rank().0);
-    world.send(&vec![0u8; 1 << 20], other, 2).unwrap(); // @send-first
-    world.recv(&mut vec![0u8; 1 << 20], other, 2).unwrap();
+    world.send(&vec![0u8; 2 << 20], other, 2).unwrap(); // @send-first
+    world.recv(&mut vec![0u8; 2 << 20], other, 2).unwrap();
 }
 
 /// No rank sends; one waits for any rank, one elsewhere with a receive posted, one has left.

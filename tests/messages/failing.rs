@@ -60,7 +60,7 @@ fn a_wait_for_a_dead_rank_ends() {
 fn a_long_send_to_a_rank_that_dies_ends() {
     without_rank_1(2, |world| {
         if world.rank() == 0 {
-            let long = bytes_of(2, 1 << 20);
+            let long = bytes_of(2, 2 << 20);
             let sends = [SendMode::Standard, SendMode::Synchronous]
                 .map(|mode| isend(world, mode, &long, 1, 0).unwrap());
             let short = isend(world, SendMode::Synchronous, &[1], 1, 0).unwrap();
@@ -69,6 +69,35 @@ fn a_long_send_to_a_rank_that_dies_ends() {
             failed(short.wait());
         } else {
             recv(world, 0, Some(0), Some(1));
+        }
+    });
+}
+
+#[test]
+fn blocks_lent_to_a_dead_rank_are_used_again() {
+    without_rank_1(3, |world| {
+        let long = bytes_of(3, 1 << 20);
+        match world.rank().0 {
+            0 => {
+                // More than there are blocks; the last of them wait for their receiver.
+                let sends = [0; 10].map(|_| isend(world, SendMode::Standard, &long, 1, 0).unwrap());
+                assert!(sends[0].is_complete() && !sends[9].is_complete());
+                send(world, &[], 1, 1);
+                failed(sends[9].wait());
+                let living = world.shrink().unwrap();
+                let sends =
+                    [0; 2].map(|_| isend(&living, SendMode::Standard, &long, 1, 0).unwrap());
+                assert!(sends.iter().all(|send| send.is_complete()));
+                send(&living, &[], 1, 1);
+                sends.iter().for_each(|send| assert!(send.wait().is_ok()));
+            }
+            1 => drop(recv(world, 0, Some(0), Some(1))),
+            _ => {
+                failed(irecv(world, &mut [0u8; 4], Some(1), Some(77)).unwrap().wait());
+                let living = world.shrink().unwrap();
+                recv(&living, 0, Some(0), Some(1));
+                (0..2).for_each(|_| assert_eq!(recv(&living, 1 << 20, Some(0), Some(0)).0, long));
+            }
         }
     });
 }

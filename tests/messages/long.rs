@@ -9,7 +9,7 @@ use onesided::{Datatype, DerivedDatatype, Error, Rank};
 fn every_length_arrives() {
     spmd(2, |world| {
         let around = |n: usize| [n - 1, n, n + 1];
-        let lengths = [1, 16, 64, 4096, 8192, 16384, 65536, 1 << 20, 4 << 20];
+        let lengths = [1, 16, 64, 4096, 8192, 16384, 32768, 65536, 1 << 18, 1 << 20, 4 << 20];
         for (k, len) in std::iter::once(0).chain(lengths.into_iter().flat_map(around)).enumerate() {
             for posted in [false, true] {
                 if world.rank() == 0 {
@@ -59,6 +59,63 @@ fn layouts_go_to_layouts() {
             assert_eq!(received.wait().unwrap().bytes, 16_000);
             for (k, pair) in into.chunks(2).rev().enumerate() {
                 assert_eq!(pair, [6 * k as u32, 6 * k as u32 + 3]);
+            }
+        }
+        world.barrier().unwrap();
+    });
+}
+
+/// Messages of all sizes of blocks, received in another order: those that have blocks are complete before,
+/// also after the blocks have been returned by a receive, a truncated receive and a dropped message.
+#[test]
+fn blocks_are_returned() {
+    spmd(2, |world| {
+        for len in [10_000, 20_000, 60_000, 100_000, 200_000, 500_000, 1 << 20] {
+            for round in 0..5 {
+                if world.rank() == 0 {
+                    let from = [0, 1].map(|k| bytes_of(round + k, len));
+                    let sends = [0, 1]
+                        .map(|k| isend(world, SendMode::Standard, &from[k], 1, k as i32).unwrap());
+                    assert!(sends.iter().all(|send| send.is_complete()), "{len} bytes, {round}");
+                    world.barrier().unwrap();
+                    world.barrier().unwrap();
+                    continue;
+                }
+                world.barrier().unwrap();
+                let second = recv(world, len, Some(0), Some(1)).0;
+                assert_eq!(second, bytes_of(round + 1, len));
+                match round % 3 {
+                    0 => assert_eq!(recv(world, len, Some(0), Some(0)).0, bytes_of(round, len)),
+                    1 => {
+                        let receive = irecv(world, &mut [0u8; 9], Some(0), Some(0)).unwrap();
+                        assert!(matches!(receive.wait(), Err(Error::Truncated { .. })));
+                    }
+                    _ => drop(world.match_message(PROGRAM, Some(Rank(0)), Some(0), true).unwrap()),
+                }
+                world.barrier().unwrap();
+            }
+        }
+    });
+}
+
+/// While the blocks of a size are in use, messages stay with their sender.
+#[test]
+fn more_messages_than_blocks() {
+    spmd(2, |world| {
+        const MANY: usize = 200;
+        let len = |k: usize| 10_000 << (k % 3);
+        if world.rank() == 0 {
+            let from: Vec<_> = (0..MANY).map(|k| bytes_of(k, len(k))).collect();
+            let sends: Vec<_> = (0..MANY)
+                .map(|k| isend(world, SendMode::Standard, &from[k], 1, k as i32).unwrap())
+                .collect();
+            assert!(sends[0].is_complete() && !sends[MANY - 1].is_complete());
+            world.barrier().unwrap();
+            sends.iter().for_each(|send| assert!(!send.wait().unwrap().cancelled));
+        } else {
+            world.barrier().unwrap();
+            for k in (0..MANY).rev() {
+                assert_eq!(recv(world, len(k), Some(0), Some(k as i32)).0, bytes_of(k, len(k)));
             }
         }
         world.barrier().unwrap();

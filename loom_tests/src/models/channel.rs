@@ -2,7 +2,7 @@
 
 use crate::explore::{BOUND_1, BOUND_2, BOUND_3, EXHAUSTIVE, Model};
 use crate::prim::{JobFailed, Word32};
-use crate::sync::channel::{MailWords, QueueWords, RecordState};
+use crate::sync::channel::{BlockWords, MailWords, QueueWords, RecordState};
 use crate::world::{Data, Job, each, run};
 use std::cell::RefCell;
 
@@ -20,11 +20,13 @@ pub fn models() -> Vec<Model> {
         model("chunks in turn, answered", 2, answered).within(BOUND_1, BOUND_2),
         model("given back, rank 0 sends", 2, |n| given_back(n, 0)),
         model("given back, rank 1 sends", 2, |n| given_back(n, 1)),
+        model("block given back, rank 0 sends", 2, |n| block_given_back(n, 0)),
+        model("block given back, rank 1 sends", 2, |n| block_given_back(n, 1)),
         model("two senders", 3, two_senders).within(BOUND_2, BOUND_3),
         model("withdrawn", 2, withdrawn),
         model("job failed", 2, job_failed),
     ];
-    // A chunk that is returned rings no bell: the sender polls for it.
+    // A chunk or block that is returned rings no bell: the sender polls for it.
     let sleeps = |model: &&Model| !model.name.contains("given back");
     let asleep = |model: &Model| match model.ranks {
         2 => model.clone().parked().within(BOUND_1, BOUND_2),
@@ -247,6 +249,30 @@ fn given_back(ranks: usize, from: usize) {
                 assert!(waiter.until(w.mail[me].bell(), found).is_ok());
                 assert_eq!(chunks[0].next.get(), 1);
                 words.leave(1);
+            }
+        },
+    );
+}
+
+/// One rank sends two messages through the same block, and the other reads each before it returns the block.
+fn block_given_back(ranks: usize, from: usize) {
+    run(
+        ranks,
+        || (world(ranks), BlockWords::default(), Data::default()),
+        move |(w, words, block), me| {
+            let (states, waiter) = (&w.queues[from].chunks[0].states, w.job.waiter());
+            for (state, value) in states.iter().zip(1..) {
+                if me == from {
+                    assert!(waiter.until(w.mail[me].bell(), |_| words.is_free()).is_ok());
+                    words.lend();
+                    block.set(value);
+                    state.publish(None, MESSAGE, || ());
+                } else {
+                    let found = |_| state.found() == MESSAGE;
+                    assert!(waiter.until(w.mail[me].bell(), found).is_ok());
+                    assert_eq!(block.get(), value);
+                    words.give_back();
+                }
             }
         },
     );

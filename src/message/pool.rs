@@ -1,0 +1,113 @@
+//! Blocks of the segment through which this rank sends long messages.
+//!
+//! The sender copies a message to a block, and its receiver copies it from there and returns the block
+//! ([`BlockWords`]). Both copies together take less time than one by the kernel, and the sender can use
+//! its buffer again immediately. A rank allocates blocks when it needs them, at most 8 MiB, and at most
+//! its share of half of the segment. While all of a size are in use, a message stays with its sender.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::shm::{GRANULE, Segment};
+use crate::sync::channel::BlockWords;
+
+/// The longest message that is sent through a block.
+pub(super) const LONGEST: u64 = SHORTEST << (CLASSES - 1);
+/// The smallest block. Those of each further class have twice as many bytes.
+const SHORTEST: u64 = 16 << 10;
+const CLASSES: usize = 7;
+/// The blocks of one size have at most that many bytes. Of the largest there are two.
+const MOST: u64 = 1 << 20;
+
+/// The blocks of this rank.
+#[derive(Default)]
+pub(super) struct BlockPool {
+    classes: [SizeClass; CLASSES],
+}
+
+/// Blocks of one size. A block is the offset of its bytes; its words are in the granule before.
+#[derive(Default)]
+struct SizeClass {
+    free: Vec<u64>,
+    lent: Vec<LentBlock>,
+}
+
+/// A block that a receiver may read.
+struct LentBlock {
+    block: u64,
+    /// A rank of the job.
+    to: u32,
+}
+
+impl BlockPool {
+    /// A block for a message of `bytes` bytes to rank `to` of the job; `None` if the message is too long, or
+    /// there is no memory for it. The receiver has it until it calls [`give_back`].
+    pub(super) fn lend(&mut self, context: &Context, bytes: u64, to: u32) -> Result<Option<u64>> {
+        if bytes > LONGEST {
+            return Ok(None);
+        }
+        let class = bytes.div_ceil(SHORTEST).next_power_of_two().ilog2() as usize;
+        if self.classes[class].free.is_empty() {
+            self.classes[class].collect(context)?;
+        }
+        let block = match self.classes[class].free.pop() {
+            Some(block) => block,
+            None => match self.classes[class].allocate(context, SHORTEST << class) {
+                Some(block) => block,
+                None => return Ok(None),
+            },
+        };
+        words(&context.segment, block)?.lend();
+        self.classes[class].lent.push(LentBlock { block, to });
+        Ok(Some(block))
+    }
+}
+
+impl SizeClass {
+    /// A new block of `bytes` bytes, if the rank may have one more and there is memory for it.
+    #[cold]
+    fn allocate(&mut self, context: &Context, bytes: u64) -> Option<u64> {
+        // Half of the segment, for each rank and size.
+        let share = context.segment.bytes() / 2 / u64::from(context.ranks) / CLASSES as u64;
+        let most = MOST.max(2 * bytes).min(share);
+        let owned = (self.free.len() + self.lent.len()) as u64 * bytes;
+        if owned + bytes > most {
+            return None;
+        }
+        if owned == 0 {
+            // The process's allocator is not called again for it.
+            let number = (most / bytes) as usize;
+            self.free.reserve(number);
+            self.lent.reserve(number);
+        }
+        let offset = context.segment.heap().allocate(GRANULE + bytes, &context.excluded()).ok()?;
+        Some(offset + GRANULE)
+    }
+
+    /// Finds the blocks that have been returned, or whose receivers have failed.
+    fn collect(&mut self, context: &Context) -> Result<()> {
+        let mut failure = Ok(());
+        self.lent.retain(|lent| {
+            let is_free = match words(&context.segment, lent.block) {
+                Ok(words) => words.is_free() || context.has_failed(lent.to),
+                Err(error) => {
+                    failure = Err(error);
+                    false
+                }
+            };
+            if is_free {
+                self.free.push(lent.block);
+            }
+            !is_free
+        });
+        failure
+    }
+}
+
+/// Returns a block, whose message has been copied from it or is discarded, to the rank that has lent it.
+pub(super) fn give_back(segment: &Segment, block: u64) -> Result<()> {
+    words(segment, block).map(BlockWords::give_back)
+}
+
+fn words(segment: &Segment, block: u64) -> Result<&BlockWords> {
+    segment.mapping().view(block.wrapping_sub(GRANULE))
+}
