@@ -34,6 +34,7 @@ Exit code:
   2            the command line is wrong
   101          the build of --example or --bin failed (Cargo's code)
   123          a deadlock: ranks wait for ever, for one another or for one that has left the job
+  124          --check has found accesses that conflict, and all ranks ended with code 0
   125          rmarun itself could not go on; some ranks joined the job and others did not; a
                rank left without finalize; or --require-join found that no rank joined
   126, 127     the program cannot be executed, or is compiled for another MPI; or is not found
@@ -106,6 +107,12 @@ struct Line {
     /// code 123; or report and continue. Both print which rank waits for which, and where
     #[arg(long, value_name = "WHAT", default_value = "end", value_parser = on_deadlock)]
     deadlock: OnDeadlock,
+    /// Checks the one-sided operations of all ranks for accesses to the same bytes that nothing orders, and
+    /// prints both, with the program's lines. The job then ends with code 124; with --check=report, with
+    /// its own
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "end", value_parser = check)]
+    check: Option<Check>,
     /// What each rank is bound to, in turn: none; core, the hardware threads of a core; hwthread, one
     /// hardware thread. Unbound ranks that can have a core each avoid each other's cores
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = bind_to)]
@@ -153,6 +160,15 @@ pub enum OnDeadlock {
     Report,
 }
 
+/// The exit code of a job whose accesses conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// 124, unless the job has failed.
+    End,
+    /// That of the job.
+    Report,
+}
+
 /// A checked command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -166,6 +182,7 @@ pub struct Options {
     pub grace: Duration,
     pub bind_to: BindTo,
     pub deadlock: OnDeadlock,
+    pub check: Option<Check>,
     pub target: Option<Target>,
     /// Program and arguments; arguments alone if there is a target. Not empty without a target.
     pub arguments: Vec<OsString>,
@@ -233,6 +250,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         grace: line.grace,
         bind_to: line.bind_to,
         deadlock: line.deadlock,
+        check: line.check,
         target: name.map(|name| Target { kind, name, package, features }),
         arguments: line.command,
     })))
@@ -271,6 +289,14 @@ fn on_deadlock(text: &str) -> Result<OnDeadlock, String> {
         "end" => Ok(OnDeadlock::End),
         "report" => Ok(OnDeadlock::Report),
         _ => Err("it is 'end' or 'report'".to_owned()),
+    }
+}
+
+fn check(text: &str) -> Result<Check, String> {
+    match text {
+        "end" => Ok(Check::End),
+        "report" => Ok(Check::Report),
+        _ => Err("it is --check or --check=report".to_owned()),
     }
 }
 
@@ -361,6 +387,17 @@ mod tests {
     }
 
     #[test]
+    fn a_check_takes_its_value_by_an_equals_sign() {
+        for (line, check) in [("--check", Check::End), ("--check=report", Check::Report)] {
+            let options = options(&["-n", "2", line, "./app"]).unwrap();
+            assert_eq!(
+                (options.check, &options.arguments[..]),
+                (Some(check), &["./app".into()][..])
+            );
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_one_line() {
         for line in [
             vec![],
@@ -376,6 +413,7 @@ mod tests {
             vec!["-n", "2", "--nonsense", "true"],
             vec!["-n", "2", "--deadlock=maybe", "true"],
             vec!["-n", "2", "--bind-to", "moon", "true"],
+            vec!["-n", "2", "--check=moon", "true"],
             vec!["-n", "2", "--status", "1"],
             vec!["--status"],
         ] {

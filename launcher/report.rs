@@ -7,7 +7,7 @@ use crate::limits::Need;
 use deadlock::Deadlock;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
-use onesided::launch::RankStatus;
+use onesided::launch::{Conflicts, RankStatus};
 use onesided::{Call, Error};
 use std::fmt;
 use std::io::{self, Write};
@@ -18,6 +18,8 @@ pub const USAGE: u8 = 2;
 pub const LAUNCHER_FAILED: u8 = 125;
 /// The ranks wait for one another for ever.
 pub const DEADLOCKED: u8 = 123;
+/// Accesses of a checked job conflict.
+pub const CONFLICTS: u8 = 124;
 const CANNOT_EXECUTE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
@@ -216,6 +218,22 @@ impl Cause {
                 _ => format!("cannot write {stream}: {}", plain(error)),
             },
             Cause::Refused(refusal) => refusal.to_string(),
+        }
+    }
+}
+
+/// The last message of a checked job that ends with `code`, if it has found anything.
+pub fn conflicts(found: Conflicts, code: u8) -> Option<String> {
+    let Conflicts { pairs, times, is_incomplete } = found;
+    let missed = "a table of the check was full, so conflicts may have been missed";
+    match (pairs, is_incomplete) {
+        (0, false) => None,
+        (0, true) => Some(format!("note: {missed}")),
+        (pairs, _) => {
+            let calls =
+                if pairs == 1 { "pair of calls conflicts" } else { "pairs of calls conflict" };
+            let missed = if is_incomplete { format!("; {missed}") } else { String::new() };
+            Some(format!("{pairs} {calls}, {times} times in all{missed}; exit code {code}"))
         }
     }
 }

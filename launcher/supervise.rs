@@ -76,7 +76,8 @@ pub fn run(
     guard: Pid,
 ) -> Result<u8, Refusal> {
     let bytes = segment.bytes().or(options.segment_size);
-    let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure)
+    let is_checked = options.check.is_some();
+    let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure, is_checked)
         .map_err(Refusal::job)?;
     let mut supervisor = Supervisor::new(options, command, &job, &taken, guard)
         .map_err(|error| Refusal::system("cannot prepare the job", error))?;

@@ -2,6 +2,7 @@
 //! record.
 
 use crate::call::Call;
+use crate::check::Checker;
 use crate::error::{Error, Place, Result};
 use crate::foreign;
 use crate::launch::{self, JobWatch, Membership};
@@ -62,6 +63,8 @@ pub(crate) struct Context {
     records: bool,
     backoff: Backoff,
     pub(crate) shards: Shards,
+    /// In a job that is checked for conflicts.
+    checker: Option<Box<Checker>>,
     slot: Placed<RankSlot>,
     /// The number of communicators made of this rank alone.
     alone: Word32,
@@ -89,6 +92,7 @@ impl Context {
             job: Scope::of(&notice, []),
             records: notice.continues(),
             shards: Shards::join(&segment, here)?,
+            checker: Checker::join(&segment, here)?,
             notice,
             segment,
             slot,
@@ -172,6 +176,18 @@ impl Context {
         if let Some(progress) = self.progress.get() {
             progress.abandon();
         }
+    }
+
+    /// What checks the accesses of this rank, if the job is checked.
+    #[inline]
+    pub(crate) fn checker(&self) -> Option<&Checker> {
+        self.checker.as_deref()
+    }
+
+    /// Whether this thread may be preferred by mutexes: not in a checked job, in which every call takes its
+    /// slow path.
+    pub(crate) fn may_prefer(&self) -> bool {
+        self.shards.take_part() && self.checker.is_none()
     }
 
     /// The recorded call of this rank.

@@ -25,6 +25,8 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
 pub(crate) use watch::JobWatch;
 
+pub use crate::check::Conflicts;
+
 pub use observe::{
     Awaited, AwaitedKind, AwaitedRead, Observed, RankStatus, Sleep, Standing, View,
     is_of_another_version, monotonic,
@@ -108,19 +110,20 @@ impl Job {
     /// Creates the memory of a job of `ranks` ranks, from 1 to [`MAX_RANKS`].
     ///
     /// `bytes` is the size of the segment; `None` means as large as the machine's memory. Only
-    /// what is allocated in it costs memory.
+    /// what is allocated in it costs memory. `is_checked`: the ranks check their accesses for conflicts.
     pub fn create(
         ranks: u32,
         kind: &SegmentKind,
         bytes: Option<u64>,
         on_failure: OnFailure,
+        is_checked: bool,
     ) -> Result<Job> {
         if ranks == 0 || ranks > MAX_RANKS {
             let what = format!("a job has from 1 to {MAX_RANKS} ranks, not {ranks}");
             return Err(Error::NotInJob { what });
         }
-        let bytes = Job::segment_bytes(ranks, bytes)?;
-        let layout = Job::layout(ranks);
+        let bytes = Job::segment_bytes(ranks, bytes, is_checked)?;
+        let layout = Job::layout(ranks, is_checked);
         let kind = FileKind::from(kind);
         let nonce = nonce()?;
         let segment = Segment::create(File::create(&kind, bytes)?, layout, bytes, nonce)?;
@@ -130,9 +133,9 @@ impl Job {
     }
 
     /// The size in bytes of the segment that [`Job::create`] makes for `bytes`.
-    pub fn segment_bytes(ranks: u32, bytes: Option<u64>) -> Result<u64> {
+    pub fn segment_bytes(ranks: u32, bytes: Option<u64>, is_checked: bool) -> Result<u64> {
         let page = page_size();
-        let least = Job::layout(ranks).least_bytes(page);
+        let least = Job::layout(ranks, is_checked).least_bytes(page);
         match bytes {
             None => Ok(total_memory()?.min(largest_segment()).max(least) / page * page),
             Some(bytes) if bytes >= least && bytes <= i64::MAX as u64 => Ok(bytes / page * page),
@@ -147,8 +150,8 @@ impl Job {
         }
     }
 
-    fn layout(ranks: u32) -> SegmentLayout {
-        SegmentLayout::new(ranks, uncombined(ranks), page_size())
+    fn layout(ranks: u32, is_checked: bool) -> SegmentLayout {
+        SegmentLayout::new(ranks, uncombined(ranks), is_checked, page_size())
     }
 
     /// The environment of one rank. `launcher` is the process that holds the descriptors.
@@ -177,6 +180,11 @@ impl Job {
     /// The status of all ranks.
     pub fn view(&self) -> View<'_> {
         View::of(&self.segment)
+    }
+
+    /// The conflicts that the ranks have found; `None` if the job is not checked.
+    pub fn conflicts(&self) -> Option<Conflicts> {
+        Conflicts::of(&self.segment).ok().flatten()
     }
 
     /// Whether the beginning of the segment is intact.
@@ -345,7 +353,7 @@ fn alone() -> Result<Membership> {
         Some(_) => Some(number(ENV_SEGMENT_SIZE)?),
         None => None,
     };
-    let job = Job::create(1, &SegmentKind::Memfd, bytes, OnFailure::End)?;
+    let job = Job::create(1, &SegmentKind::Memfd, bytes, OnFailure::End, false)?;
     let (segment, notice) = (job.segment, job.notice);
     Ok(Membership { rank: 0, ranks: 1, foreign: None, segment, notice })
 }

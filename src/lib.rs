@@ -104,6 +104,7 @@
 
 mod attribute;
 mod call;
+mod check;
 mod collective;
 mod comm;
 mod context;

@@ -123,6 +123,7 @@ const LAYERS: &[&[&str]] = &[
     &["shm"],
     &["op"],
     &["datatype"],
+    &["check"],
     &["foreign"],
     &["launch"],
     &["context"],

@@ -1,13 +1,13 @@
 //! The end of a job, from the first cause to the last message.
 
 use super::Supervisor;
-use crate::args::{OnDeadlock, Options};
+use crate::args::{Check, OnDeadlock, Options};
 use crate::report::{self, Cause, How};
 use crate::signals::{GUARD_DIED, SECOND_AFTER};
 use crate::{guard, ranks, tree};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use onesided::launch::OnFailure;
+use onesided::launch::{Conflicts, OnFailure};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -282,7 +282,9 @@ impl Supervisor<'_> {
         let drained = self.output.is_drained() || self.abandoned;
         let (code, word) = self.verdict();
         if !self.reported && (drained || since.elapsed() >= REPORT_AFTER) {
-            let messages: Vec<&str> = self.notes.iter().chain(&word).map(String::as_str).collect();
+            let check = self.conflicts().and_then(|found| report::conflicts(found, code));
+            let last = check.iter().chain(&word);
+            let messages: Vec<&str> = self.notes.iter().chain(last).map(String::as_str).collect();
             self.reported = self.output.print(&messages);
         }
         drained.then_some(code)
@@ -301,7 +303,20 @@ impl Supervisor<'_> {
                 let word = report::none_joined(&self.program, ranks, require_join);
                 (if require_join { report::LAUNCHER_FAILED } else { 0 }, Some(word))
             }
-            (None, None) => (0, None),
+            (None, None) => (self.code_of_check(), None),
+        }
+    }
+
+    /// What the ranks of a checked job have found.
+    fn conflicts(&self) -> Option<Conflicts> {
+        self.job.conflicts()
+    }
+
+    /// The code of a job without failures.
+    fn code_of_check(&self) -> u8 {
+        match (self.options.check, self.conflicts()) {
+            (Some(Check::End), Some(found)) if found.pairs > 0 => report::CONFLICTS,
+            _ => 0,
         }
     }
 }

@@ -128,6 +128,15 @@ impl ShortForm {
         ShortForm { call, what, give, length: 0, take, awaits, has_steps, is_open }
     }
 
+    /// The ranks that this one waits for.
+    pub(super) fn awaited(&self, ranks: u32) -> std::ops::Range<u32> {
+        match self.awaits {
+            Awaits::All => 0..ranks,
+            Awaits::One(rank) => rank..rank + 1,
+            Awaits::None => 0..0,
+        }
+    }
+
     /// Stages what this rank contributes, and arrives; `rings` if it does not wait there.
     pub(super) fn arrive(
         &self,

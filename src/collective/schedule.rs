@@ -230,7 +230,8 @@ impl ScheduleState {
             let Some(mut entry) = CollectiveEntry::enter(comm, schedule.number) else {
                 return false;
             };
-            let arrived = self.form.short.arrive(comm, &mut entry, true);
+            let published = entry.publish_clock(comm);
+            let arrived = published.and_then(|()| self.form.short.arrive(comm, &mut entry, true));
             self.stage = ScheduleStage::Arrived(entry);
             if let Err(error) = arrived {
                 return self.end_round(comm, Err(error));
@@ -263,6 +264,10 @@ impl ScheduleState {
         let ScheduleStage::Arrived(entry) = stage else { return true };
         let comm = &schedule.comm;
         let mut entered = Entered::new(comm, entry);
+        let passed = passed.and_then(|()| {
+            let ranks = self.form.short.awaited(comm.size());
+            entered.entry().merge_clocks(comm, ranks)
+        });
         let take = |form: &mut CollectiveForm| form.short.take(comm, entered.entry());
         let taken = passed.and_then(|()| self.call_program(schedule, take));
         if let Ok(Completion::Long) = taken {

@@ -594,6 +594,11 @@ fn no_block() -> Error {
 /// Test builds only: signals that do not depend on the code under test.
 #[cfg(feature = "test-hooks")]
 impl Comm {
+    /// What the ranks of a checked job have found.
+    pub fn conflicts(&self) -> Option<crate::launch::Conflicts> {
+        crate::launch::Conflicts::of(&self.context().segment).expect("the layout has the tables")
+    }
+
     /// Raises signal `number` (below 16) by one. It orders nothing but itself.
     pub fn signal(&self, number: usize) {
         let signals = self.context().segment.signals().expect("the layout has signals");

@@ -23,9 +23,10 @@ use super::shared::SharedBlock;
 use super::{Comm, Purpose};
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::prim::{Awaited, JobFailed, WaitRecord};
+use crate::prim::{Awaited, JobFailed, WaitRecord, Word64};
 use crate::shm::{BiasedGuard, SLOTS, Segment, StagingBuffer, is_forked};
 use crate::sync::{self, Arrivals, Round};
+use std::ops::Range;
 use std::panic::Location;
 
 /// Collectives that a rank can have entered and not left.
@@ -132,7 +133,7 @@ impl CollectiveEntry {
     pub(crate) fn start_alone(comm: &Comm) -> Option<CollectiveEntry> {
         let is_for_calls = matches!(comm.purpose, Purpose::Calls | Purpose::Waiting);
         let slots = comm.inner.shared.as_ref()?.stages.slots();
-        if !is_for_calls || comm.is_freed() || is_forked() {
+        if !is_for_calls || comm.is_freed() || is_forked() || comm.context().checker().is_some() {
             return None;
         }
         let mut sequence = Self::sequence(comm);
@@ -473,6 +474,28 @@ impl CollectiveEntry {
         let barrier = shared.barrier(slot, comm.rank().0);
         let words = Self::arrivals(comm, shared, slot).unwrap_or(Arrivals::Counted(barrier));
         comm.members().arrival(&shared.words.barriers[slot], words, before)
+    }
+
+    /// Before this rank arrives: publishes its clock, in a checked job.
+    pub(crate) fn publish_clock(&self, comm: &Comm) -> Result<()> {
+        let Some(checker) = comm.context().checker() else { return Ok(()) };
+        checker.publish(self.clock_of(comm, comm.rank().0)?);
+        Ok(())
+    }
+
+    /// All of `ranks` have arrived, and this one waits for them: merges their clocks, in a checked job.
+    pub(crate) fn merge_clocks(&self, comm: &Comm, ranks: Range<u32>) -> Result<()> {
+        let Some(checker) = comm.context().checker() else { return Ok(()) };
+        ranks.into_iter().try_for_each(|rank| {
+            checker.merge([self.clock_of(comm, rank)?]);
+            Ok(())
+        })
+    }
+
+    fn clock_of<'c>(&self, comm: &'c Comm, rank: u32) -> Result<&'c [Word64]> {
+        let segment = &comm.context().segment;
+        let at = comm.shared()?.stages.clock(StagingBuffer { rank, number: self.number });
+        segment.mapping().views(at, segment.layout().clocks as usize)
     }
 
     /// What all ranks have staged for a collective that this rank has arrived at.

@@ -38,6 +38,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
+    #[track_caller]
     fn put(&self, origin: &'b [T], target: Rank, disp: usize) -> Result<()> {
         self.reach(Call::Put, target)?.win.put(origin, target, disp as u64)
     }
@@ -49,6 +50,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
+    #[track_caller]
     fn get(&self, origin: &'b mut [T], target: Rank, disp: usize) -> Result<()> {
         self.reach(Call::Get, target)?.win.get(origin, target, disp as u64)
     }
@@ -61,6 +63,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
     #[inline(always)]
+    #[track_caller]
     fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: usize) -> Result<()>
     where
         T: Element,
@@ -76,6 +79,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ.
     #[inline]
+    #[track_caller]
     fn get_accumulate(
         &self,
         origin: &'b [T],
@@ -98,6 +102,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
     #[inline(always)]
+    #[track_caller]
     fn fetch_and_op(
         &self,
         origin: &'b T,
@@ -120,6 +125,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
+    #[track_caller]
     fn compare_and_swap(
         &self,
         new: &'b T,
@@ -143,6 +149,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Argument`]
     /// if the target has no such counter.
     #[inline]
+    #[track_caller]
     fn put_notify(&self, origin: &'b [T], target: Rank, disp: usize, counter: u32) -> Result<()> {
         self.reach(Call::PutNotify, target)?.win.put_notify(origin, target, disp as u64, counter)
     }
@@ -154,6 +161,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Argument`]
     /// if the target has no such counter.
     #[inline]
+    #[track_caller]
     fn get_notify(
         &self,
         origin: &'b mut [T],
@@ -172,6 +180,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Argument`] if the target has no such
     /// counter.
     #[inline]
+    #[track_caller]
     fn accumulate_notify(
         &self,
         origin: &'b [T],
@@ -206,6 +215,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Count`] if
     /// the lengths differ; [`Error::Datatype`] if `shape` selects an element twice.
     #[inline]
+    #[track_caller]
     fn put_shaped<'s>(
         &self,
         origin: impl Into<Shaped<'b, 's, T>>,
@@ -227,6 +237,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Count`] if
     /// the lengths differ; [`Error::Datatype`] if `origin` selects an element twice.
     #[inline]
+    #[track_caller]
     fn get_shaped<'s>(
         &self,
         origin: impl Into<ShapedMut<'b, 's, T>>,
@@ -248,6 +259,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ;
     /// [`Error::Datatype`] if `shape` selects an element twice.
     #[inline]
+    #[track_caller]
     fn accumulate_shaped<'s>(
         &self,
         origin: impl Into<Shaped<'b, 's, T>>,
@@ -271,6 +283,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ;
     /// [`Error::Datatype`] if `shape` or `result` selects an element twice.
     #[inline]
+    #[track_caller]
     fn get_accumulate_shaped<'s>(
         &self,
         origin: impl Into<Shaped<'b, 's, T>>,
@@ -301,6 +314,7 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    #[track_caller]
     fn rput<'r>(&self, origin: &'r [T], target: Rank, disp: usize) -> Result<Request<'r>> {
         self.reach(Call::Rput, target)?.win.rput(origin, target, disp as u64)
     }
@@ -311,6 +325,7 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    #[track_caller]
     fn rget<'r>(&self, origin: &'r mut [T], target: Rank, disp: usize) -> Result<Request<'r>> {
         self.reach(Call::Rget, target)?.win.rget(origin, target, disp as u64)
     }
@@ -321,6 +336,7 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
+    #[track_caller]
     fn raccumulate<'r>(
         &self,
         origin: &'r [T],
@@ -340,6 +356,7 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ.
+    #[track_caller]
     fn rget_accumulate<'r>(
         &self,
         origin: &'r [T],

@@ -109,10 +109,9 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
+    #[track_caller]
     pub fn get_flush(&self, to: &mut [T], target: Rank, disp: usize) -> Result<()> {
-        self.window.win.get(to, target, disp as u64)?;
-        self.window.win.flush_reached(target);
-        Ok(())
+        self.window.win.get_flush(to, target, disp as u64)
     }
 
     /// [`Access::put`] followed by [`LockAllEpoch::flush`]: the elements are at the target on
@@ -122,10 +121,9 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
+    #[track_caller]
     pub fn put_flush(&self, from: &[T], target: Rank, disp: usize) -> Result<()> {
-        self.window.win.put(from, target, disp as u64)?;
-        self.window.win.flush_reached(target);
-        Ok(())
+        self.window.win.put_flush(from, target, disp as u64)
     }
 
     /// [`Access::fetch_and_op`] followed by [`LockAllEpoch::flush`]: returns the value before.
@@ -137,6 +135,7 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
     #[inline(always)]
+    #[track_caller]
     pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: usize) -> Result<T>
     where
         T: Element,
@@ -152,6 +151,7 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
     #[inline(always)]
+    #[track_caller]
     pub fn compare_and_swap_flush(&self, new: T, compare: T, target: Rank, disp: usize) -> Result<T>
     where
         T: Integer,

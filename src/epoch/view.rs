@@ -44,6 +44,7 @@ impl<T: Pod> WindowView<'_, T> {
     ///
     /// # Errors
     /// [`Error::Range`]
+    #[track_caller]
     pub fn load(&self, disp: usize, to: &mut [T]) -> Result<()> {
         self.window.load(disp, to)
     }
@@ -60,6 +61,7 @@ impl<T: Pod> WindowView<'_, T> {
     ///
     /// # Errors
     /// [`Error::Range`]
+    #[track_caller]
     pub fn store(&self, disp: usize, from: &[T]) -> Result<()> {
         self.window.store(disp, from)
     }

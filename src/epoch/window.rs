@@ -227,6 +227,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::Range`]
+    #[track_caller]
     pub fn load(&self, disp: usize, to: &mut [T]) -> Result<()> {
         self.win.load(disp as u64, to)
     }
@@ -235,6 +236,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::Range`]
+    #[track_caller]
     pub fn load_one(&self, disp: usize) -> Result<T> {
         let mut value = T::zeroed();
         self.win.load(disp as u64, std::slice::from_mut(&mut value))?;
@@ -245,6 +247,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::Range`]
+    #[track_caller]
     pub fn store(&self, disp: usize, from: &[T]) -> Result<()> {
         self.win.store(disp as u64, from)
     }

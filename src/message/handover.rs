@@ -58,7 +58,7 @@ impl MailboxState {
             } else if failure.is_none() {
                 into.unpack_from(&context.segment, block, bytes)?;
             }
-            let outcome = RequestOutcome { envelope: *envelope, bytes, failure };
+            let outcome = RequestOutcome { envelope: *envelope, bytes, failure, clock: 0 };
             self.finish(slot, outcome);
         }
         if block == 0 {

@@ -25,6 +25,8 @@ const SHORT: usize = 64;
 /// A message that has arrived before its receive was posted (unexpected).
 pub(super) struct Arrived {
     pub(super) bytes: u64,
+    /// Where the clock of the sender is, in a checked job; otherwise zero.
+    clock: u64,
     /// The request of the sender that waits for the receive, or zero.
     token: u64,
     body: Body,
@@ -115,7 +117,7 @@ impl Mailbox {
         let made = Mailbox {
             own: mail(&context.segment, context.rank)?,
             open,
-            state: BiasedMutex::new(state, context.shards.take_part()),
+            state: BiasedMutex::new(state, context.may_prefer()),
             driven: AllDriven::default(),
         };
         let mailbox = MAILBOX.get_or_init(|| made);
@@ -264,7 +266,8 @@ impl MailboxState {
                     RecordKind::Staged => Body::Staged(place),
                     _ => Body::read(&context.segment, record.inside, bytes)?,
                 };
-                let message = Arrived { bytes, token, body };
+                let clock = if kind == RecordKind::Data { place } else { 0 };
+                let message = Arrived { bytes, clock, token, body };
                 match found {
                     None => self.unexpected.put(envelope, message),
                     Some(slot) => self.deliver(context, slot, envelope, message)?,
@@ -282,7 +285,7 @@ impl MailboxState {
         envelope: &Envelope,
         record: &Record,
     ) -> Result<()> {
-        let Head { bytes, token, .. } = record.head;
+        let Head { bytes, token, place: clock, .. } = record.head;
         let mut failure = None;
         if let Some(RequestStage::Posted { into, .. }) = self.slots.stage(slot) {
             if bytes <= into.bytes() {
@@ -291,7 +294,7 @@ impl MailboxState {
                 failure = Some(MessageFailure::Truncated(into.bytes()));
             }
         }
-        self.finish(slot, RequestOutcome { envelope: *envelope, bytes, failure });
+        self.finish(slot, RequestOutcome { envelope: *envelope, bytes, failure, clock });
         self.acknowledge(context, envelope.source, token)
     }
 
@@ -303,7 +306,7 @@ impl MailboxState {
         envelope: Envelope,
         message: Arrived,
     ) -> Result<()> {
-        let Arrived { bytes, token, body } = message;
+        let Arrived { bytes, clock, token, body } = message;
         let Some(RequestStage::Posted { mut into, .. }) =
             self.slots.replace(slot, RequestStage::Pulling)
         else {
@@ -329,7 +332,7 @@ impl MailboxState {
         if let Some(block) = block {
             give_back(&context.segment, block)?;
         }
-        self.finish(slot, RequestOutcome { envelope, bytes, failure });
+        self.finish(slot, RequestOutcome { envelope, bytes, failure, clock });
         self.acknowledge(context, envelope.source, token)
     }
 
@@ -370,7 +373,8 @@ impl MailboxState {
     /// Completes a send whose message has been received.
     pub(super) fn received(&mut self, slot: Slot) {
         if let Some(RequestStage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
-            let outcome = RequestOutcome { envelope: *envelope, bytes: *bytes, failure: None };
+            let outcome =
+                RequestOutcome { envelope: *envelope, bytes: *bytes, failure: None, clock: 0 };
             self.finish(slot, outcome);
         }
     }
@@ -429,7 +433,7 @@ impl Arrived {
 
     /// A message of this rank to itself.
     pub(super) fn own(packed: Box<[u8]>, token: u64) -> Arrived {
-        Arrived { bytes: packed.len() as u64, token, body: Body::Long(packed) }
+        Arrived { bytes: packed.len() as u64, clock: 0, token, body: Body::Long(packed) }
     }
 }
 

@@ -8,10 +8,11 @@ use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
 use super::wait::End;
 use crate::call::Call;
 use crate::comm::{Comm, CommMembers};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::{Awaited, AwaitedKind};
-use crate::shm::is_forked;
+use crate::shm::{AllocError, is_forked};
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -142,7 +143,7 @@ impl MessageRequest {
         let envelope = *wanted;
         if state.posted.withdraw(&envelope, &slot) {
             let failure = Some(MessageFailure::Cancelled);
-            state.finish(slot, RequestOutcome { envelope, bytes: 0, failure });
+            state.finish(slot, RequestOutcome { envelope, bytes: 0, failure, clock: 0 });
         }
         drop(state);
         mailbox.own.ring();
@@ -235,9 +236,30 @@ pub(super) fn await_slot(
     outcome.map_or(Ok(Status::NOTHING), |outcome| status(of, call, outcome))
 }
 
+/// Publishes the clock of this rank for the receiver of a message, in a checked job: the block where it is,
+/// which the receiver frees.
+pub(super) fn publish_clock(context: &Context) -> std::result::Result<u64, AllocError> {
+    let Some(checker) = context.checker() else { return Ok(0) };
+    let (segment, clocks) = (&context.segment, checker.clocks());
+    let block = segment.heap().allocate(clocks as u64 * 8, &context.excluded())?;
+    checker.publish(segment.mapping().views(block, clocks)?);
+    Ok(block)
+}
+
+/// Merges the clock of a message that has been received.
+fn merge_clock(context: &Context, block: u64) {
+    let Some(checker) = context.checker().filter(|_| block != 0) else { return };
+    if let Ok(words) = context.segment.mapping().views(block, checker.clocks()) {
+        checker.merge([words]);
+        // A block that stays costs memory alone.
+        let _ = context.segment.heap().free(block, &context.excluded());
+    }
+}
+
 /// What a call returns for a request that is done.
 fn status(of: &CommMembers, call: Call, outcome: RequestOutcome) -> Result<Status> {
-    let RequestOutcome { envelope, bytes, failure } = outcome;
+    let RequestOutcome { envelope, bytes, failure, clock } = outcome;
+    merge_clock(of.context(), clock);
     let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
     let tag = envelope.tag;
     match failure {

@@ -4,6 +4,7 @@ use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
 use super::outgoing::{Head, RecordKind};
 use super::pool::give_back;
+use super::request::publish_clock;
 use super::slots::{MessageFailure, Payload, RequestOutcome, RequestStage, Slot};
 use super::{Channel, MessageRequest, SendMode, Status};
 use crate::call::Call;
@@ -144,14 +145,16 @@ impl Sending<'_> {
             return self.deliver_here(mailbox);
         }
         let bytes = self.from.bytes();
-        if bytes > EAGER && self.mode != SendMode::Synchronous && self.shared().is_none() {
+        // The clock of a checked job travels in a record with the bytes.
+        let is_eager = bytes <= EAGER || context.checker().is_some();
+        if !is_eager && self.mode != SendMode::Synchronous && self.shared().is_none() {
             let block = mailbox.lock().pool.lend(context, bytes, self.to)?;
             if let Some(block) = block {
                 return self.stage(mailbox, block).map(|()| None);
             }
         }
         let mut state = mailbox.lock();
-        if bytes > EAGER && self.mode != SendMode::Buffered {
+        if !is_eager && self.mode != SendMode::Buffered {
             return self.offer(&mut state).map(Some);
         }
         let token = match self.mode {
@@ -162,9 +165,12 @@ impl Sending<'_> {
             _ => None,
         };
         let Self { from, .. } = &self;
-        let head = self.head(RecordKind::Data, bytes, token.map_or(0, Slot::token), 0);
-        let put = state
-            .put(context, self.to, &head, bytes, |offset| from.pack_into(&context.segment, offset));
+        let put = publish_clock(context).and_then(|clock| {
+            let token = token.map_or(0, Slot::token);
+            let head = self.head(RecordKind::Data, bytes, token, clock);
+            let fill = |offset| from.pack_into(&context.segment, offset);
+            state.put(context, self.to, &head, bytes, fill)
+        });
         put.map_err(|error| {
             token.map(|slot| state.slots.remove(slot));
             context.refusal(error, self.of.place(Call::Send), bytes)
@@ -248,7 +254,7 @@ impl Sending<'_> {
                 failure = Some(MessageFailure::Truncated(into.bytes()));
             }
         }
-        state.finish(receive, RequestOutcome { envelope, bytes, failure });
+        state.finish(receive, RequestOutcome { envelope, bytes, failure, clock: 0 });
         drop(state);
         // Another thread may wait for it.
         mailbox.own.ring();

@@ -30,6 +30,8 @@ pub(super) struct RequestOutcome {
     pub(super) envelope: Envelope,
     pub(super) bytes: u64,
     pub(super) failure: Option<MessageFailure>,
+    /// Where the clock of the sender is, in a checked job; otherwise zero.
+    pub(super) clock: u64,
 }
 
 /// Why a request is complete without its message.

@@ -15,6 +15,7 @@ use crate::sync::notify::{self, NotifyCounter};
 use crate::window::{Communication, Win};
 use bytemuck::Pod;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::ptr::from_ref;
 use std::slice::{from_mut as slice_of_mut, from_ref as slice_of};
 
@@ -31,6 +32,7 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::Conflict`]; in a dynamic
     /// window [`Error::NotAttached`]; for private memory [`Error::Unreachable`].
     #[inline(always)]
+    #[track_caller]
     pub fn put<T: Pod>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
         self.communication().transfer(Transfer::put(Call::Put, origin, target, disp))
     }
@@ -46,6 +48,7 @@ impl Win {
     /// [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`],
     /// [`Error::Unreachable`].
     #[inline]
+    #[track_caller]
     pub fn put_layout(
         &self,
         origin: Origin<'_>,
@@ -58,6 +61,7 @@ impl Win {
 
     /// [`Win::put_layout`] of elements to as many of a shape.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn put_shaped<'s, T: Element>(
         &self,
         origin: Shaped<'s, 's, T>,
@@ -79,6 +83,7 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::Conflict`]; in a dynamic
     /// window [`Error::NotAttached`]; for private memory [`Error::Unreachable`].
     #[inline(always)]
+    #[track_caller]
     pub fn get<T: Pod>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
         self.communication().transfer(Transfer::get(Call::Get, origin, target, disp))
     }
@@ -94,6 +99,7 @@ impl Win {
     /// [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`],
     /// [`Error::Unreachable`].
     #[inline]
+    #[track_caller]
     pub fn get_layout(
         &self,
         origin: OriginMut<'_>,
@@ -106,6 +112,7 @@ impl Win {
 
     /// [`Win::get_layout`] of the elements of a shape to as many.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn get_shaped<'s, T: Element>(
         &self,
         origin: ShapedMut<'s, 's, T>,
@@ -127,6 +134,45 @@ impl Win {
         self.communication().try_transfer(transfer)
     }
 
+    /// [`Win::put`] and [`Win::flush`] in lock_all.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn put_flush<T: Pod>(&self, from: &[T], target: Rank, disp: u64) -> Result<()> {
+        self.transfer_flush(Transfer::put(Call::Put, from, target, disp))
+    }
+
+    /// [`Win::get`] and [`Win::flush`] in lock_all.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn get_flush<T: Pod>(&self, to: &mut [T], target: Rank, disp: u64) -> Result<()> {
+        self.transfer_flush(Transfer::get(Call::Get, to, target, disp))
+    }
+
+    #[inline(always)]
+    fn transfer_flush(&self, transfer: Transfer<'_>) -> Result<()> {
+        let target = transfer.target;
+        self.transfer_announced(transfer)?;
+        self.flush_reached(target);
+        Ok(())
+    }
+
+    /// A transfer that this call itself completes at the target.
+    #[inline(always)]
+    fn transfer_announced(&self, transfer: Transfer<'_>) -> Result<()> {
+        match self.communication().try_transfer(&transfer) {
+            true => Ok(()),
+            false => self.transfer_announced_slowly(&transfer.copied()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn transfer_announced_slowly(&self, transfer: &Transfer<'_>) -> Result<()> {
+        self.communication().transfer_slowly(transfer)?;
+        self.flushed_slowly(transfer.target);
+        Ok(())
+    }
+
     // Accumulates (MPI-4.1 §12.3.4).
 
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4): element by element, replaces the target's value by `op` of it
@@ -138,6 +184,7 @@ impl Win {
     /// [`Error::Operation`] if `op` is not defined for `T`. [`Error::Epoch`], [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     #[inline(always)]
+    #[track_caller]
     pub fn accumulate<T: Element>(
         &self,
         origin: &[T],
@@ -158,6 +205,7 @@ impl Win {
     /// share a byte; [`Error::Operation`] if `op` is not defined for them. [`Error::LayoutRange`],
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
     /// [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn accumulate_layout(
         &self,
         origin: Origin<'_>,
@@ -170,6 +218,7 @@ impl Win {
     }
 
     /// [`Win::accumulate_layout`] of elements into as many of a shape.
+    #[track_caller]
     pub(crate) fn accumulate_shaped<'s, T: Element>(
         &self,
         origin: Shaped<'s, 's, T>,
@@ -205,6 +254,7 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
     /// [`Error::Conflict`], [`Error::Unreachable`].
     #[inline]
+    #[track_caller]
     pub fn get_accumulate<T: Element>(
         &self,
         origin: &[T],
@@ -225,6 +275,7 @@ impl Win {
     /// entries of `layout` or `result` share a byte; [`Error::Operation`] if `op` is not defined for
     /// them. [`Error::LayoutRange`], [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn get_accumulate_layout(
         &self,
         origin: Origin<'_>,
@@ -239,6 +290,7 @@ impl Win {
     }
 
     /// [`Win::get_accumulate_layout`] of elements into as many of a shape.
+    #[track_caller]
     pub(crate) fn get_accumulate_shaped<'s, T: Element>(
         &self,
         (origin, result): (Shaped<'s, 's, T>, ShapedMut<'s, 's, T>),
@@ -262,6 +314,7 @@ impl Win {
     /// [`Error::Operation`] if `op` is not defined for `T`. [`Error::Epoch`], [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     #[inline(always)]
+    #[track_caller]
     pub fn fetch_and_op<T: Element>(
         &self,
         origin: &T,
@@ -281,6 +334,7 @@ impl Win {
     /// [`Error::Datatype`] for anything but one element; [`Error::Operation`] if `op` is not defined for
     /// it. [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
     /// [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn fetch_and_op_untyped(
         &self,
         origin: Origin<'_>,
@@ -297,6 +351,7 @@ impl Win {
     /// [`Win::fetch_and_op`] and [`Win::flush`] in lock_all. The instruction of the usual path is the
     /// barrier of the flush too, and there is no buffer that the target could overlap.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn fetch_and_op_flush<T: Element>(
         &self,
         origin: T,
@@ -312,9 +367,24 @@ impl Win {
             }
             // A mere load.
             Some(old) => old,
-            None => parts.fetch_slowly(origin, op, target, disp)?,
+            None => self.fetch_announced_slowly(origin, op, target, disp)?,
         };
         self.flush_reached(target);
+        Ok(old)
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn fetch_announced_slowly<T: Element>(
+        &self,
+        origin: T,
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<T> {
+        let old = self.communication().fetch_slowly(origin, op, target, disp)?;
+        self.flushed_slowly(target);
         Ok(old)
     }
 
@@ -328,6 +398,7 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
     /// [`Error::Conflict`], [`Error::Unreachable`].
     #[inline(always)]
+    #[track_caller]
     pub fn compare_and_swap<T: Integer>(
         &self,
         new: &T,
@@ -354,6 +425,7 @@ impl Win {
     /// [`Error::Datatype`] for anything but one such element. [`Error::Epoch`], [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     #[inline]
+    #[track_caller]
     pub fn compare_and_swap_untyped(
         &self,
         new: Origin<'_>,
@@ -380,6 +452,7 @@ impl Win {
 
     /// [`Win::compare_and_swap`] and [`Win::flush`] in lock_all, like [`Win::fetch_and_op_flush`].
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn compare_and_swap_flush<T: Integer>(
         &self,
         new: T,
@@ -394,6 +467,7 @@ impl Win {
         }
         let mut before = T::zeroed();
         parts.swap_slowly(&new, &compare, &mut before, target, disp)?;
+        self.flushed_slowly(target);
         self.flush_reached(target);
         Ok(before)
     }
@@ -405,6 +479,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`] also outside a passive target epoch. [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn rput<'b, T: Pod>(
         &self,
         origin: &'b [T],
@@ -422,6 +497,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Datatype`] and
     /// [`Error::LayoutRange`] for layouts that do not fit. [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn rput_layout<'d>(
         &self,
         origin: Origin<'d>,
@@ -439,6 +515,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`] also outside a passive target epoch. [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn rget<'b, T: Pod>(
         &self,
         origin: &'b mut [T],
@@ -456,6 +533,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Datatype`] and
     /// [`Error::LayoutRange`] for layouts that do not fit. [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn rget_layout<'d>(
         &self,
         origin: OriginMut<'d>,
@@ -474,6 +552,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Operation`] if `op` is not defined
     /// for `T`. [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`],
     /// [`Error::Unreachable`].
+    #[track_caller]
     pub fn raccumulate<'b, T: Element>(
         &self,
         origin: &'b [T],
@@ -492,6 +571,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Operation`], [`Error::Datatype`]
     /// and [`Error::LayoutRange`] for elements and layouts that do not fit. [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn raccumulate_layout<'d>(
         &self,
         origin: Origin<'d>,
@@ -512,6 +592,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Count`] if the lengths differ;
     /// [`Error::Operation`] if `op` is not defined for `T`. [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn rget_accumulate<'b, T: Element>(
         &self,
         origin: &'b [T],
@@ -531,6 +612,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Operation`], [`Error::Datatype`]
     /// and [`Error::LayoutRange`] for elements and layouts that do not fit. [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn rget_accumulate_layout<'d>(
         &self,
         origin: Origin<'d>,
@@ -564,6 +646,7 @@ impl Win {
     /// [`Error::Argument`] if the target has no such counter. [`Error::Epoch`], [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
     #[inline]
+    #[track_caller]
     pub fn put_notify<T: Pod>(
         &self,
         origin: &[T],
@@ -572,7 +655,8 @@ impl Win {
         counter: u32,
     ) -> Result<()> {
         let counter = self.counter_at(Call::PutNotify, target, counter)?;
-        self.communication().transfer(Transfer::put(Call::PutNotify, origin, target, disp))?;
+        let transfer = Transfer::put(Call::PutNotify, origin, target, disp);
+        self.transfer_announced(transfer)?;
         self.count(Call::PutNotify, target, counter);
         Ok(())
     }
@@ -583,6 +667,7 @@ impl Win {
     /// # Errors
     /// [`Error::Argument`] if the target has no such counter. [`Error::Epoch`], [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn get_notify<T: Pod>(
         &self,
         origin: &mut [T],
@@ -591,7 +676,8 @@ impl Win {
         counter: u32,
     ) -> Result<()> {
         let counter = self.counter_at(Call::GetNotify, target, counter)?;
-        self.communication().transfer(Transfer::get(Call::GetNotify, origin, target, disp))?;
+        let transfer = Transfer::get(Call::GetNotify, origin, target, disp);
+        self.transfer_announced(transfer)?;
         self.count(Call::GetNotify, target, counter);
         Ok(())
     }
@@ -602,6 +688,7 @@ impl Win {
     /// [`Error::Argument`] if the target has no such counter; [`Error::Operation`] if `op` is not defined
     /// for `T`. [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
     /// [`Error::Conflict`], [`Error::Unreachable`].
+    #[track_caller]
     pub fn accumulate_notify<T: Element>(
         &self,
         origin: &[T],
@@ -612,7 +699,11 @@ impl Win {
     ) -> Result<()> {
         let (call, counter) =
             (Call::AccumulateNotify, self.counter_at(Call::AccumulateNotify, target, counter)?);
-        self.communication().accumulate(call, origin, op, target, disp)?;
+        let parts = self.communication();
+        if !parts.try_accumulate(call, origin, op, target, disp) {
+            parts.slices_slowly(call, (origin, None), op, target, disp)?;
+            self.flushed_slowly(target);
+        }
         self.count(call, target, counter);
         Ok(())
     }
@@ -631,6 +722,7 @@ impl Win {
         })?;
         if target != Rank::NULL {
             calls.epochs.operated();
+            calls.checked(|checker, window| window.flushed(checker, Some(target.0)));
         }
         self.count(call, target, counter);
         Ok(())
@@ -644,16 +736,18 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Range`]; [`Error::NotAttached`] in a dynamic window.
+    #[track_caller]
     pub fn load<T: Pod>(&self, disp: u64, to: &mut [T]) -> Result<()> {
-        self.communication().load(disp, to)
+        self.communication().load(disp, to, Location::caller())
     }
 
     /// Copies `from` to this rank's own part, from displacement `disp` on: a local store.
     ///
     /// # Errors
     /// [`Error::Range`]; [`Error::NotAttached`] in a dynamic window.
+    #[track_caller]
     pub fn store<T: Pod>(&self, disp: u64, from: &[T]) -> Result<()> {
-        self.communication().store(disp, from)
+        self.communication().store(disp, from, Location::caller())
     }
 
     // What several of these calls need.
@@ -688,6 +782,7 @@ impl Win {
 impl Communication<'_> {
     /// An accumulate of a slice.
     #[inline(always)]
+    #[track_caller]
     fn accumulate<T: Element>(
         self,
         call: Call,
@@ -704,6 +799,7 @@ impl Communication<'_> {
 
     /// An accumulate of a slice that fetches into another one.
     #[inline(always)]
+    #[track_caller]
     fn fetch<T: Element>(
         self,
         call: Call,
@@ -724,6 +820,7 @@ impl Communication<'_> {
     /// The slow path of an accumulate of slices. Out of line, so that the fast path stays in registers.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn slices_slowly<T: Element>(
         self,
         call: Call,
@@ -737,6 +834,7 @@ impl Communication<'_> {
 
     /// The slow path of a fetch_and_op of a value.
     #[cold]
+    #[track_caller]
     fn fetch_slowly<T: Element>(self, origin: T, op: Op, target: Rank, disp: u64) -> Result<T> {
         let mut before = T::zeroed();
         let buffers = (slice_of(&origin), Some(slice_of_mut(&mut before)));

@@ -16,7 +16,8 @@
 use super::buffer::{load, store};
 use super::target::are_disjoint;
 use crate::call::Call;
-use crate::datatype::{Carrier, Element, Integer, Operation, update_native};
+use crate::check::{AccessKind, CheckedAccess};
+use crate::datatype::{Carrier, Element, Integer, Operation, TransferSide, update_native};
 use crate::error::Result;
 use crate::group::Rank;
 use crate::op::Op;
@@ -26,6 +27,7 @@ use crate::sync::shards::MOST;
 use crate::window::{Atomicity, Communication, Target};
 use bytemuck::must_cast;
 use std::ops::Range;
+use std::panic::Location;
 use std::ptr::{from_mut, from_ref};
 
 /// Most elements that the fast path updates. It is low in test builds, so that every random program takes the
@@ -285,6 +287,7 @@ impl<'w> Communication<'w> {
 
     /// The slow path of a compare_and_swap.
     #[cold]
+    #[track_caller]
     pub(super) fn swap_slowly<T: Integer>(
         self,
         new: &T,
@@ -293,7 +296,7 @@ impl<'w> Communication<'w> {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        let call = Call::CompareAndSwap;
+        let (call, at) = (Call::CompareAndSwap, Location::caller());
         self.calls.within(call, || {
             let bytes = size_of::<T>();
             let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {
@@ -303,6 +306,10 @@ impl<'w> Communication<'w> {
                 self.check_disjoint(call, &target, disp, from_ref(buffer).cast(), bytes)?;
             }
             self.calls.epochs.operated();
+            let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);
+            let access = CheckedAccess { call, kind, datatype, at };
+            self.report(&access, &target, [TransferSide::Packed(bytes as u64)], 0);
+            self.report_updating(&target, 0..bytes as i64);
             *result = match target.native::<T>() {
                 Some(at) => {
                     let (compare, new) = (must_cast(*compare), must_cast(*new));
@@ -315,6 +322,7 @@ impl<'w> Communication<'w> {
                 }
                 None => self.swap_excluded(&target, new, compare)?,
             };
+            self.report_fetched(&target, 0..bytes as i64);
             Ok(())
         })
     }

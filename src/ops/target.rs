@@ -1,11 +1,14 @@
 //! From (rank, displacement, bytes) to checked memory: every range check of the operations.
 
 use crate::call::Call;
+use crate::check::{AccessKind, ByteRun, CheckedAccess};
+use crate::datatype::{TransferSide, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::shm::{ONE_STORE, PartOf, is_one_store};
 use crate::window::{Communication, Target};
 use std::ops::Range;
+use std::panic::Location;
 
 /// Whether `bytes` bytes at `a` and at `b` do not overlap.
 #[inline(always)]
@@ -104,10 +107,64 @@ impl<'w> Communication<'w> {
         Err(self.conflict(call, target.rank, disp, bytes as u64))
     }
 
+    /// Reports to the check of the job, if it is checked, an operation that has passed all checks and is about to
+    /// happen. It accesses the entries of `target` that the sides have in common; the target's is `side`.
+    pub(super) fn report<const N: usize>(
+        self,
+        access: &CheckedAccess,
+        target: &Target<'_>,
+        sides: [TransferSide<'_>; N],
+        side: usize,
+    ) {
+        self.calls.checked(|checker, window| {
+            let waiter = self.calls.excluded();
+            window.access(checker, &waiter, access, target.rank, |each| {
+                zip_sides(sides, |strip| {
+                    for block in 0..strip.blocks {
+                        let by = strip.patterns[side].block(block);
+                        let start = target.start.wrapping_add_signed(by);
+                        each(ByteRun { start, bytes: strip.bytes as u64 });
+                    }
+                    true
+                });
+            });
+        });
+    }
+
+    /// Reports that an accumulate is about to update elements around the beginning of `target`.
+    pub(super) fn report_updating(self, target: &Target<'_>, bytes: Range<i64>) {
+        let part = part_around(target, &bytes);
+        self.calls.checked(|checker, window| window.updating(checker, target.rank, part));
+    }
+
+    /// Reports that an accumulate has fetched elements around the beginning of `target`.
+    pub(super) fn report_fetched(self, target: &Target<'_>, bytes: Range<i64>) {
+        let part = part_around(target, &bytes);
+        self.calls.checked(|checker, window| window.fetched(checker, target.rank, part));
+    }
+
+    /// [`Communication::report`] of a load or a store of this rank itself.
+    pub(super) fn report_local(
+        self,
+        kind: AccessKind,
+        target: &Target<'_>,
+        bytes: usize,
+        at: &'static Location<'static>,
+    ) {
+        let access = CheckedAccess { call: Call::LocalAccess, kind, datatype: 0, at };
+        self.report(&access, target, [TransferSide::Packed(bytes as u64)], 0);
+    }
+
     #[cold]
     pub(super) fn conflict(self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
         Error::Conflict { at: self.calls.place(call), target: Rank(target), displacement, bytes }
     }
+}
+
+/// Bytes around the beginning of a target.
+fn part_around(target: &Target<'_>, bytes: &Range<i64>) -> ByteRun {
+    let start = target.start.wrapping_add_signed(bytes.start);
+    ByteRun { start, bytes: bytes.end.wrapping_sub(bytes.start) as u64 }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 use super::buffer::{Origin, OriginMut};
 use super::layout::{Layout, LocalLayout, are_far};
 use crate::call::Call;
+use crate::check::{AccessKind, CheckedAccess};
 use crate::context::Context;
 use crate::datatype::{CommittedDatatype, TransferSide, zip_strips};
 use crate::error::{Error, Result};
@@ -20,6 +21,7 @@ use crate::shm::{
 use crate::window::{Atomicity, Calls, Communication, Target};
 use bytemuck::Pod;
 use std::ops::Range;
+use std::panic::Location;
 
 /// A transfer between the origin's memory and a target.
 ///
@@ -30,10 +32,12 @@ pub struct Transfer<'d> {
     direction: Direction,
     /// The origin's side.
     own: LocalLayout<'d>,
-    target: Rank,
+    pub(super) target: Rank,
     disp: u64,
     /// The target's side.
     layout: Layout<'d>,
+    /// The program's line.
+    at: &'static Location<'static>,
 }
 
 impl std::fmt::Debug for Transfer<'_> {
@@ -47,6 +51,7 @@ impl std::fmt::Debug for Transfer<'_> {
 impl<'d> Transfer<'d> {
     /// A put of a slice to as many elements.
     #[inline(always)]
+    #[track_caller]
     pub(super) fn put<T: Pod>(
         call: Call,
         origin: &'d [T],
@@ -55,11 +60,13 @@ impl<'d> Transfer<'d> {
     ) -> Transfer<'d> {
         let layout = Layout::of_slice::<T>(origin.len());
         let own = LocalLayout { zero: origin.as_ptr().cast(), layout };
-        Transfer { call, direction: Direction::Put, own, target, disp, layout }
+        let (direction, at) = (Direction::Put, Location::caller());
+        Transfer { call, direction, own, target, disp, layout, at }
     }
 
     /// A get of as many elements into a slice.
     #[inline(always)]
+    #[track_caller]
     pub(super) fn get<T: Pod>(
         call: Call,
         origin: &'d mut [T],
@@ -68,11 +75,13 @@ impl<'d> Transfer<'d> {
     ) -> Transfer<'d> {
         let layout = Layout::of_slice::<T>(origin.len());
         let own = LocalLayout { zero: origin.as_mut_ptr().cast(), layout };
-        Transfer { call, direction: Direction::Get, own, target, disp, layout }
+        let (direction, at) = (Direction::Get, Location::caller());
+        Transfer { call, direction, own, target, disp, layout, at }
     }
 
     /// A put between layouts.
     #[inline(always)]
+    #[track_caller]
     pub(super) fn put_between(
         call: Call,
         origin: &Origin<'d>,
@@ -87,11 +96,13 @@ impl<'d> Transfer<'d> {
             target,
             disp,
             layout,
+            at: Location::caller(),
         }
     }
 
     /// A get between layouts.
     #[inline(always)]
+    #[track_caller]
     pub(super) fn get_between(
         call: Call,
         origin: OriginMut<'d>,
@@ -106,11 +117,13 @@ impl<'d> Transfer<'d> {
             target,
             disp,
             layout,
+            at: Location::caller(),
         }
     }
 
     /// The put of [`Win::put_layout`](crate::engine::Win::put_layout).
     #[inline(always)]
+    #[track_caller]
     pub fn put_layout(
         origin: Origin<'d>,
         target: Rank,
@@ -122,6 +135,7 @@ impl<'d> Transfer<'d> {
 
     /// The get of [`Win::get_layout`](crate::engine::Win::get_layout).
     #[inline(always)]
+    #[track_caller]
     pub fn get_layout(
         origin: OriginMut<'d>,
         target: Rank,
@@ -354,6 +368,12 @@ impl<'w> Communication<'w> {
         if from.elements() == 0 {
             return Ok(());
         }
+        let (kind, side) = match transfer.direction {
+            Direction::Put => (AccessKind::Put, 1),
+            Direction::Get => (AccessKind::Get, 0),
+        };
+        let access = CheckedAccess { call, kind, datatype: 0, at: transfer.at };
+        self.report(&access, &target, [from.side(), to.side()], side);
         let is_word =
             target.atomicity() == Atomicity::Instructions && layout.plain() == Some(ONE_STORE);
         let recording = match transfer.direction {
@@ -411,13 +431,19 @@ impl<'w> Communication<'w> {
     }
 
     /// A local load: copies elements of this rank's own part, from displacement `disp` on, into `to`.
-    pub(super) fn load<T: Pod>(self, disp: u64, to: &mut [T]) -> Result<()> {
+    pub(super) fn load<T: Pod>(
+        self,
+        disp: u64,
+        to: &mut [T],
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         let bytes = size_of_val(to);
         if bytes == 0 {
             return Ok(());
         }
         let _call = self.calls.enter(Call::LocalAccess);
         let from = self.calls.handled(self.own(disp, bytes))?;
+        self.report_local(AccessKind::Load, &from, bytes, at);
         // SAFETY: 1. `own` has checked the range; `to` is a slice. 2. No slice of the own part
         // exists while a method of the window can be called (`epoch::local`).
         unsafe { copy(from.at, to.as_mut_ptr().cast(), bytes) };
@@ -425,13 +451,19 @@ impl<'w> Communication<'w> {
     }
 
     /// A local store: copies `from` to this rank's own part, from displacement `disp` on.
-    pub(super) fn store<T: Pod>(self, disp: u64, from: &[T]) -> Result<()> {
+    pub(super) fn store<T: Pod>(
+        self,
+        disp: u64,
+        from: &[T],
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         let bytes = size_of_val(from);
         if bytes == 0 {
             return Ok(());
         }
         let _call = self.calls.enter(Call::LocalAccess);
         let to = self.calls.handled(self.own(disp, bytes))?;
+        self.report_local(AccessKind::Store, &to, bytes, at);
         let (target, from, start) = (Rank(to.rank), from.as_ptr().cast(), || to.start);
         let by = (self.calls.context(), Call::LocalAccess);
         // SAFETY: as in `load`.

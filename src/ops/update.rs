@@ -17,6 +17,7 @@ use super::buffer::{Origin, OriginMut};
 use super::elements::Blocks;
 use super::layout::{Layout, LocalLayout};
 use crate::call::Call;
+use crate::check::{AccessKind, CheckedAccess};
 use crate::datatype::Operation;
 use crate::datatype::{Datatype, Element, Integer, TransferSide, Visitor, zip_sides};
 use crate::error::{Error, Result};
@@ -24,6 +25,7 @@ use crate::group::Rank;
 use crate::op::Op;
 use crate::shm::Recording;
 use crate::window::{Communication, Target};
+use std::panic::Location;
 
 /// An accumulate of elements of one predefined datatype, with its buffers.
 pub struct Update<'d> {
@@ -37,6 +39,8 @@ pub struct Update<'d> {
     disp: u64,
     /// The target's side.
     layout: Layout<'d>,
+    /// The program's line.
+    at: &'static Location<'static>,
 }
 
 impl std::fmt::Debug for Update<'_> {
@@ -50,6 +54,7 @@ impl std::fmt::Debug for Update<'_> {
 impl<'d> Update<'d> {
     /// An accumulate, which fetches if it has a result.
     #[inline(always)]
+    #[track_caller]
     pub(super) fn new(
         call: Call,
         (origin, result): (Origin<'d>, Option<OriginMut<'d>>),
@@ -59,10 +64,11 @@ impl<'d> Update<'d> {
     ) -> Update<'d> {
         let origin = (op != Op::NoOp || result.is_none()).then(|| LocalLayout::from(&origin));
         let result = result.as_ref().map(LocalLayout::from);
-        Update { call, op, origin, result, target, disp, layout }
+        Update { call, op, origin, result, target, disp, layout, at: Location::caller() }
     }
 
     /// Of slices: `result` is as long as `origin`, or it is [`Op::NoOp`].
+    #[track_caller]
     pub(super) fn slices<T: Element>(
         call: Call,
         (origin, result): (&'d [T], Option<&'d mut [T]>),
@@ -76,6 +82,7 @@ impl<'d> Update<'d> {
 
     /// The accumulate of [`Win::accumulate_layout`](crate::engine::Win::accumulate_layout).
     #[inline(always)]
+    #[track_caller]
     pub fn accumulate(
         origin: Origin<'d>,
         op: Op,
@@ -88,6 +95,7 @@ impl<'d> Update<'d> {
 
     /// The accumulate of [`Win::get_accumulate_layout`](crate::engine::Win::get_accumulate_layout).
     #[inline(always)]
+    #[track_caller]
     pub fn get_accumulate(
         origin: Origin<'d>,
         result: OriginMut<'d>,
@@ -101,6 +109,7 @@ impl<'d> Update<'d> {
 
     /// The accumulate of [`Win::fetch_and_op_untyped`](crate::engine::Win::fetch_and_op_untyped).
     #[inline(always)]
+    #[track_caller]
     pub fn fetch_and_op(
         origin: Origin<'d>,
         result: OriginMut<'d>,
@@ -370,6 +379,7 @@ impl Visitor for SlowUpdate<'_, '_> {
             return parts.null_target(update.call).map(|_| ());
         }
         let Some(target) = parts.target_of(update)? else { return Ok(()) };
+        self.report::<E>(&target);
         let recording = self.recording::<E>(&target);
         let is_short = update.origin.as_ref().map(|origin| origin.layout.elements())
             < Some(update.layout.elements());
@@ -383,11 +393,24 @@ impl Visitor for SlowUpdate<'_, '_> {
             (_, fetched) => fetched,
         };
         recording.end();
+        if update.result.is_some() {
+            parts.report_fetched(&target, update.layout.range());
+        }
         done
     }
 }
 
 impl SlowUpdate<'_, '_> {
+    /// Reports the operation to the check of the job.
+    fn report<E: Element>(&self, target: &Target<'_>) {
+        let &SlowUpdate { parts, update } = self;
+        let kind = if update.op == Op::NoOp { AccessKind::Fetch } else { AccessKind::Update };
+        let (call, datatype, at) = (update.call, E::DATATYPE as u8, update.at);
+        let access = CheckedAccess { call, kind, datatype, at };
+        parts.report(&access, target, [update.layout.with_padding().side()], 0);
+        parts.report_updating(target, update.layout.range());
+    }
+
     /// Records that everything from the first element to the last is written, unless that is one instruction.
     fn recording<E: Element>(&self, target: &Target<'_>) -> Recording<'_> {
         let &SlowUpdate { parts, update } = self;
@@ -460,6 +483,7 @@ impl Swap<'_> {
     }
 
     /// The slow path.
+    #[track_caller]
     pub(super) fn run(self, parts: Communication<'_>) -> Result<()> {
         let (call, layout) = (Call::CompareAndSwap, self.result.layout);
         match parts.element_of(call, &layout)? {
@@ -485,6 +509,7 @@ impl Swap<'_> {
         old.map(|old| *before = old).is_some()
     }
 
+    #[track_caller]
     fn of<T: Integer>(mut self, parts: Communication<'_>) -> Result<()> {
         let Swap { target, disp, .. } = self;
         let (new, compare) = (self.new.element::<T>(), self.compare.element::<T>());

@@ -179,6 +179,12 @@ pub fn has_binding() -> bool {
     BINDING.get().is_some()
 }
 
+/// The line that a binding finds for the present call, if there is a binding.
+#[allow(dead_code, reason = "no model has a binding")]
+pub fn line_by_binding() -> Option<String> {
+    BINDING.get().and_then(|find| find())
+}
+
 /// A set of ranks: one bit for each of 1,024 consecutive ranks or, for a wider range, up to 32 runs.
 /// A set that fits neither form is stored as empty. Zero bytes are the empty set.
 #[repr(C)]

@@ -1,10 +1,11 @@
 //! The one table of offsets in the segment.
 
+use super::check_words::CheckTables;
 use super::comm_words::{CommWords, RegistryWords};
 use super::segment::Header;
 use super::shards::ShardWords;
 use super::slot::RankSlot;
-use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32};
+use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32, Word64};
 use crate::sync::channel::MailWords;
 use crate::sync::shards::RankAnnouncements;
 use crate::sync::{MOST_WITHOUT_TREE, TREES, TreeLine, tree_lines};
@@ -39,6 +40,8 @@ pub(crate) struct SegmentLayout {
     pub(crate) ranks: u32,
     /// More ranks than that combine their arrivals at a barrier, in trees for which there are lines.
     pub(crate) uncombined: u32,
+    /// Numbers of a clock, one for each rank; none in a job that is not checked.
+    pub(crate) clocks: u32,
     pub(crate) slots: u64,
     /// The placement of the ranks: the shared words, then one word for each rank.
     pub(crate) places: u64,
@@ -54,6 +57,8 @@ pub(crate) struct SegmentLayout {
     pub(crate) mail: u64,
     pub(crate) stages: u64,
     pub(crate) heap: u64,
+    /// The tables of a checked job.
+    pub(crate) check: Option<CheckTables>,
     /// The allocator's arena, which ends with the segment.
     pub(crate) arena: u64,
 }
@@ -75,6 +80,8 @@ pub(crate) struct Stages {
     pub(crate) members: u32,
     /// The lines of the trees of all slots.
     pub(crate) lines: u32,
+    /// Numbers of a clock; none in a job that is not checked.
+    pub(crate) clocks: u32,
 }
 
 /// Bytes of a buffer's beginning, which lies beside those of the other ranks.
@@ -120,9 +127,25 @@ impl Stages {
         (self.trees() + tree_bytes(self.lines)).next_multiple_of(GRANULE)
     }
 
-    /// The end of the buffers.
-    fn end(&self) -> u64 {
+    /// The end of the buffers, where the clocks of a checked job begin.
+    fn end_of_buffers(&self) -> u64 {
         self.rests() + u64::from(self.members) * self.buffers() * STAGE_REST
+    }
+
+    fn end(&self) -> u64 {
+        let clocks = self.slots() * u64::from(self.members) * self.clock_bytes();
+        (self.end_of_buffers() + clocks).next_multiple_of(GRANULE)
+    }
+
+    fn clock_bytes(&self) -> u64 {
+        u64::from(self.clocks) * size_of::<Word64>() as u64
+    }
+
+    /// The clock of one rank beside its staging buffer.
+    pub(crate) fn clock(&self, stage: StagingBuffer) -> u64 {
+        let slot = stage.number & (self.slots() - 1);
+        let before = slot * u64::from(self.members) + u64::from(stage.rank);
+        self.end_of_buffers() + before * self.clock_bytes()
     }
 
     /// The offset of a buffer's beginning, which has [`STAGE_BEGINNING`] bytes.
@@ -176,7 +199,7 @@ impl SegmentLayout {
     }
 
     fn stages_at(&self, at: u64, members: u32) -> Stages {
-        let stages = Stages { at, members, lines: self.tree_lines(members) };
+        let stages = Stages { at, members, lines: self.tree_lines(members), clocks: self.clocks };
         // Each slot has a tree of its own. Only tests combine the arrivals of as few ranks as have more slots.
         let has_trees = stages.slots() <= TREES as u64;
         Stages { lines: if has_trees { stages.lines } else { 0 }, ..stages }
@@ -188,8 +211,9 @@ impl SegmentLayout {
     }
 
     /// Of a job of that many ranks.
-    pub(crate) fn new(ranks: u32, uncombined: u32, page: u64) -> SegmentLayout {
-        let start = SegmentLayout { ranks, uncombined, ..SegmentLayout::default() };
+    pub(crate) fn new(ranks: u32, uncombined: u32, is_checked: bool, page: u64) -> SegmentLayout {
+        let clocks = if is_checked { ranks } else { 0 };
+        let start = SegmentLayout { ranks, uncombined, clocks, ..SegmentLayout::default() };
         let n = u64::from(ranks);
         let mut end = 0;
         let mut place = |bytes: u64, align: u64| {
@@ -209,6 +233,7 @@ impl SegmentLayout {
         let mail = place(n * of(size_of::<MailWords>()), GRANULE);
         let stages = place(start.stages_of_world().end(), GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
+        let check = is_checked.then(|| CheckTables::new(ranks, |bytes| place(bytes, GRANULE)));
         let arena = place(0, page);
         SegmentLayout {
             slots,
@@ -221,6 +246,7 @@ impl SegmentLayout {
             mail,
             stages,
             heap,
+            check,
             arena,
             ..start
         }
@@ -266,6 +292,7 @@ impl SegmentLayout {
             self.mail,
             self.stages,
             self.heap,
+            self.clocks.into(),
             self.arena,
             size_of::<crate::sync::WindowWords>() as u64,
             size_of::<crate::sync::RankWords>() as u64,
@@ -329,7 +356,7 @@ mod tests {
     fn parts_are_in_order_aligned_and_apart() {
         let sizes = [1, 2, 7, 64, 1000, crate::sync::MAX_RANKS];
         for (ranks, uncombined) in sizes.into_iter().flat_map(|n| [(n, u32::MAX), (n, 8)]) {
-            let layout = SegmentLayout::new(ranks, uncombined, 4096);
+            let layout = SegmentLayout::new(ranks, uncombined, ranks < 100, 4096);
             let order = [
                 layout.slots,
                 layout.places,
@@ -354,7 +381,7 @@ mod tests {
         let sizes =
             [(1, 0), (2, 0), (7, 0), (9, 0), (65, 0), (64, tree_lines(64)), (65, tree_lines(65))];
         for (members, lines) in sizes {
-            let stages = Stages { at: GRANULE, members, lines };
+            let stages = Stages { at: GRANULE, members, lines, clocks: 0 };
             let mut all = Vec::new();
             if lines > 0 {
                 all.push(stages.trees()..stages.rests());

@@ -14,6 +14,7 @@
 
 mod alloc_error;
 mod biased;
+mod check_words;
 mod comm_words;
 mod copy;
 mod directory;
@@ -36,6 +37,9 @@ mod thread;
 
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use biased::{BiasedGuard, BiasedMutex};
+pub(crate) use check_words::{
+    ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, SiteWords,
+};
 pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords};
 pub(crate) use copy::{
     ONE_STORE, copy, copy_overlapping, copy_past, copy_strip, copy_strip_past, is_one_store,

@@ -38,12 +38,15 @@ pub(super) struct Header {
     is_backed_on_touch: Word64,
     /// More ranks than that combine their arrivals at a barrier.
     uncombined: Word32,
+    /// 1 if accesses are checked for conflicts.
+    is_checked: Word32,
 }
 
 impl Header {
     /// The layout of the segment, if it is one of a job of that many ranks.
     fn layout(&self, ranks: u32) -> SegmentLayout {
-        SegmentLayout::new(ranks, self.uncombined.load(), os::page_size())
+        let is_checked = self.is_checked.load() == 1;
+        SegmentLayout::new(ranks, self.uncombined.load(), is_checked, os::page_size())
     }
 }
 
@@ -57,6 +60,16 @@ unsafe impl Shared for super::comm_words::CommWords {}
 unsafe impl Shared for super::comm_words::RegistryWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::slot::WindowHeader {}
+// SAFETY: as above.
+unsafe impl Shared for super::check_words::CheckWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::check_words::SiteWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::check_words::OperationWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::check_words::ChainWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::check_words::ConflictWords {}
 // SAFETY: as above.
 unsafe impl Shared for HeapWords {}
 // SAFETY: as above.
@@ -95,6 +108,8 @@ unsafe impl Shared for crate::prim::ParkWord {}
 unsafe impl Shared for TreeLine {}
 // SAFETY: a relaxed word.
 unsafe impl Shared for Word32 {}
+// SAFETY: as above.
+unsafe impl Shared for Word64 {}
 
 /// A mapping with checked views.
 pub(crate) struct Mapping {
@@ -245,7 +260,13 @@ impl Segment {
     ) -> Result<Segment> {
         let page = os::page_size();
         file.seal_length()?;
-        file.reserve(0, layout.arena + page)
+        // The tables of a checked job are sparse.
+        let fixed = match layout.check {
+            Some(tables) if file.is_backed_on_touch() => tables.words,
+            _ => layout.arena,
+        };
+        file.reserve(0, fixed)
+            .and_then(|()| file.reserve(layout.arena, page))
             .map_err(|errno| Error::system("reserving the fixed part of the segment", errno))?;
         let mapping = Mapping { map: file.map(bytes, true)? };
         let segment = Segment { mapping, file, layout };
@@ -253,6 +274,7 @@ impl Segment {
         header.version.store(VERSION);
         header.ranks.store(layout.ranks);
         header.uncombined.store(layout.uncombined);
+        header.is_checked.store(layout.check.is_some().into());
         header.fingerprint.store(layout.fingerprint());
         header.bytes.store(bytes);
         header.nonce.store(nonce);

@@ -7,6 +7,7 @@ use super::lenient::Leniency;
 use super::refusal::{Check, Refusal};
 use super::state::Epochs;
 use crate::call::Call;
+use crate::check::{CheckedWindow, Checker};
 use crate::comm::Comm;
 use crate::context::{Context, InCall};
 use crate::error::{Error, MismatchKind, Place, Result};
@@ -33,11 +34,18 @@ pub(crate) struct Calls {
     pub(super) survivors: Comm,
     handler: RwLock<ErrorHandler>,
     pub(super) leniency: Leniency,
+    /// In a checked job.
+    check: Option<Arc<CheckedWindow>>,
 }
 
 impl Calls {
     /// Of the window whose block is at `block`, and whose number is that of all ranks.
-    pub(super) fn new(identity: WindowIdentity, block: u64, number: u64) -> Calls {
+    pub(super) fn new(
+        identity: WindowIdentity,
+        block: u64,
+        number: u64,
+        check: Option<Arc<CheckedWindow>>,
+    ) -> Calls {
         let comm = identity.comm().clone();
         Calls {
             epochs: Epochs::new(comm.size()),
@@ -48,6 +56,7 @@ impl Calls {
             identity,
             handler: RwLock::new(comm.error_handler()),
             leniency: Leniency::default(),
+            check,
             survivors: comm,
         }
     }
@@ -77,6 +86,22 @@ impl Calls {
     #[inline(always)]
     pub(crate) fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// Runs `f` with what a checked job needs for the window; nothing in another job.
+    #[inline(always)]
+    pub(crate) fn checked(&self, f: impl FnOnce(&Checker, &CheckedWindow)) {
+        if let Some(window) = &self.check {
+            self.run_checked(window, f);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn run_checked(&self, window: &CheckedWindow, f: impl FnOnce(&Checker, &CheckedWindow)) {
+        if let Some(checker) = self.context.checker() {
+            f(checker, window);
+        }
     }
 
     /// See [`Comm::excluded`].

@@ -11,7 +11,7 @@ use crate::sync;
 /// `MPI_Win_flush`
 #[inline(always)]
 pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
-    if target.index() < transport.ranks.len() && calls.epochs.may_flush(target.0).is_ok() {
+    if target.index() < transport.flushable && calls.epochs.may_flush(target.0).is_ok() {
         transport.flush_reached(target);
         return Ok(());
     }
@@ -24,6 +24,7 @@ pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Resul
 fn flush_slowly(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
     calls.handled(check(calls, Call::Flush, target))?;
     transport.flush_reached(target);
+    flushed(calls, target);
     Ok(())
 }
 
@@ -33,7 +34,15 @@ pub(super) fn flush_all(calls: &Calls, transport: &Transport) -> Result<()> {
     calls.handled(check(calls, Call::FlushAll, Rank::NULL))?;
     sync::flush_all();
     transport.ring_all();
+    calls.checked(|checker, window| window.flushed(checker, None));
     Ok(())
+}
+
+/// The operations on `target` are complete, in a checked job.
+pub(super) fn flushed(calls: &Calls, target: Rank) {
+    if target.index() < calls.comm().ranks().len() {
+        calls.checked(|checker, window| window.flushed(checker, Some(target.0)));
+    }
 }
 
 /// `MPI_Win_flush_local`

@@ -18,6 +18,7 @@ pub(super) fn free(win: &Win, deleted: Result<()>, at: &'static Location<'static
     // memory.
     agree(calls, deleted, !win.attributes.is_empty(), at)?;
     calls.freed();
+    calls.checked(|checker, window| window.freed(checker, &calls.excluded()));
     step(Step::FreeSynced);
     let slots = sync.state.lock().pscw.table_block();
     let is_first = calls.survivors.rank() == 0 || sync.transport.has_own_block();

@@ -72,7 +72,10 @@ impl Synchronization<'_> {
         self.calls.within_any(Call::Lock, || {
             let begin =
                 |state: &mut SyncState| self.begin_lock(hints, state, lock_type, target, assert);
-            let Some(slow) = self.go_on(Call::Lock, target, slow, begin)? else { return Ok(()) };
+            let Some(slow) = self.go_on(Call::Lock, target, slow, begin)? else {
+                self.locked(target, lock_type, assert);
+                return Ok(());
+            };
             let granted =
                 self.transport().await_lock(self.calls, lock_type, target.0, slow.queueing(), at);
             let _state = self.sync_state();
@@ -80,8 +83,16 @@ impl Synchronization<'_> {
                 Ok(()) => self.calls.epochs.locked(target.0, lock_type, false),
                 Err(_) => self.calls.epochs.unlocked(target.0),
             }
+            self.locked(target, lock_type, assert);
             granted
         })
+    }
+
+    /// The lock is held, in a checked job.
+    fn locked(self, target: Rank, lock_type: LockType, assert: LockAssert) {
+        if !assert.is_nocheck() {
+            self.calls.checked(|checker, window| window.locked(checker, target.0, lock_type));
+        }
     }
 
     /// `MPI_Win_unlock`
@@ -107,6 +118,11 @@ impl Synchronization<'_> {
     #[inline(never)]
     fn unlock_slowly(self, slow: Slow, target: Rank) -> Result<()> {
         self.calls.within_any(Call::Unlock, || {
+            self.calls.checked(|checker, window| {
+                if let Ok((held, nocheck)) = self.calls.epochs.may_unlock(target.0) {
+                    window.unlocking(checker, target.0, held, nocheck);
+                }
+            });
             match self.go_on(Call::Unlock, target, slow, |_| self.end_lock(target))? {
                 None => Ok(()),
                 Some(_) => self.transport().release_slowly(self.calls, target),
@@ -158,14 +174,23 @@ impl Synchronization<'_> {
         self.calls.within_any(Call::LockAll, || {
             let begin = |state: &mut SyncState| self.begin_lock_all(hints, state, assert);
             if self.go_on(Call::LockAll, Rank::NULL, slow, begin)?.is_none() {
+                self.locked_all(assert);
                 return Ok(());
             }
             let waiting = self.waiting(BOTH);
             self.transport().await_lock_all(self.calls, at)?;
             self.transport().leave_fence(self.calls.rank().0);
             waiting.end(|_| self.calls.epochs.locked_all(false));
+            self.locked_all(assert);
             Ok(())
         })
+    }
+
+    /// lock_all is held, in a checked job.
+    fn locked_all(self, assert: LockAssert) {
+        if !assert.is_nocheck() {
+            self.calls.checked(|checker, window| window.locked_all(checker));
+        }
     }
 
     /// `MPI_Win_unlock_all`
@@ -189,6 +214,11 @@ impl Synchronization<'_> {
     #[inline(never)]
     fn unlock_all_slowly(self, slow: Slow) -> Result<()> {
         self.calls.within_any(Call::UnlockAll, || {
+            self.calls.checked(|checker, window| {
+                if let Ok(nocheck) = self.calls.epochs.may_unlock_all() {
+                    window.unlocking_all(checker, nocheck);
+                }
+            });
             match self.go_on(Call::UnlockAll, Rank::NULL, slow, |_| self.end_lock_all())? {
                 None => Ok(()),
                 Some(_) => self.transport().release_all_slowly(self.calls),

@@ -31,7 +31,10 @@ const LEFT: &str = "the rank has left the job";
 
 /// The parts of all ranks.
 pub(crate) struct ExposedMemory {
+    /// What the fast paths access.
     parts: Parts,
+    /// The mapped parts of a checked window, in which the fast paths find nothing.
+    checked: Option<Parts>,
     unmapped: Unmapped,
     ranks: PlacedSlice<RankWords>,
 }
@@ -143,6 +146,22 @@ impl Private {
     }
 }
 
+/// Bytes of a rank's part, mapped or private.
+pub(super) fn bytes_of_part(parts: &Parts, unmapped: &Unmapped, rank: u32) -> u64 {
+    parts.part(rank).span.len() + unmapped.private(rank).len()
+}
+
+impl Unmapped {
+    /// The private part of a rank, empty if it has none.
+    fn private(&self, rank: u32) -> Span {
+        match self {
+            Unmapped::Private(privates) => privates[rank as usize].span,
+            Unmapped::Foreign { parts, .. } => parts[rank as usize],
+            _ => Span::nothing(),
+        }
+    }
+}
+
 /// What a rank's part is.
 impl ExposedMemory {
     /// `ranks` are the words of the ranks, by which accumulates exclude each other.
@@ -150,13 +169,28 @@ impl ExposedMemory {
         parts: Parts,
         unmapped: Unmapped,
         ranks: PlacedSlice<RankWords>,
-    ) -> ExposedMemory {
-        ExposedMemory { parts, unmapped, ranks }
+        is_checked: bool,
+    ) -> Result<ExposedMemory> {
+        let (parts, checked) = match is_checked {
+            false => (parts, None),
+            true => {
+                let nothing = (0..ranks.len() as u32)
+                    .map(|rank| Ok(Part::new(Span::nothing(), parts.part(rank).disp_unit)));
+                (Parts::collect(ranks.len() as u32, nothing)?, Some(parts))
+            }
+        };
+        Ok(ExposedMemory { parts, checked, unmapped, ranks })
     }
 
     #[inline]
     pub(crate) fn part(&self, rank: u32) -> Part {
-        self.parts.part(rank)
+        self.mapped_parts().part(rank)
+    }
+
+    /// The parts that are mapped into this process.
+    #[inline]
+    fn mapped_parts(&self) -> &Parts {
+        self.checked.as_ref().unwrap_or(&self.parts)
     }
 
     /// The part of `rank`, which the window need not have.
@@ -167,13 +201,13 @@ impl ExposedMemory {
 
     /// Bytes of a rank's part, mapped or private.
     pub(crate) fn bytes_of(&self, rank: u32) -> u64 {
-        self.part(rank).span.len() + self.private(rank).len()
+        bytes_of_part(self.mapped_parts(), &self.unmapped, rank)
     }
 
     /// This rank's part, if it is addressed in this process.
     pub(crate) fn own(&self, calls: &Calls) -> Span {
         let shared = self.own_shared(calls);
-        if shared.base().is_null() { self.private(calls.rank().0) } else { shared }
+        if shared.base().is_null() { self.unmapped.private(calls.rank().0) } else { shared }
     }
 
     /// This rank's part, if other processes of the window may share it with this one.
@@ -186,16 +220,7 @@ impl ExposedMemory {
 
     /// The first rank whose part is mapped and not empty.
     pub(super) fn first_mapped(&self) -> Option<u32> {
-        self.parts.first_with_bytes()
-    }
-
-    /// The private part of a rank, empty if it has none.
-    fn private(&self, rank: u32) -> Span {
-        match &self.unmapped {
-            Unmapped::Private(privates) => privates[rank as usize].span,
-            Unmapped::Foreign { parts, .. } => parts[rank as usize],
-            _ => Span::nothing(),
-        }
+        self.mapped_parts().first_with_bytes()
     }
 
     pub(super) fn attached(&self) -> Option<&Attachments> {
@@ -224,7 +249,7 @@ impl ExposedMemory {
         disp: u64,
         bytes: &Range<i64>,
     ) -> Result<Target<'_>> {
-        if let Some(at) = self.part_of(rank).around(disp, bytes) {
+        if let Some(at) = self.mapped_parts().of(rank).around(disp, bytes) {
             return Ok(self.mapped(rank, disp, at));
         }
         let found = self.unmapped(calls, call, rank, disp, bytes)?;

@@ -41,17 +41,19 @@ mod win;
 
 use crate::attribute::Attributes;
 use crate::call::Call;
+use crate::check::CheckedWindow;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
 use crate::shm::{BiasedMutex, Parts};
 use hints::Hinted;
-use memory::Unmapped;
+use memory::{Unmapped, bytes_of_part};
 use notify::Notifications;
 use options::Making;
 use plan::WindowPlan;
 use serial::{SyncParts, SyncState};
-use transport::Transport;
+use std::sync::Arc;
+use transport::{Aside, Transport};
 
 pub(crate) use calls::Calls;
 pub(crate) use memory::{Atomicity, ExposedMemory, Target};
@@ -141,11 +143,22 @@ impl Making<'_> {
             _ => (None, block),
         };
         let tree = segment.place_all(block + plan.tree.0, plan.tree.1 as usize)?;
-        let transport = Transport::new(segment.place(block + plan.words)?, ranks()?, tree, other);
-        let state = BiasedMutex::new(SyncState::default(), comm.context().shards.take_part());
+        let check = match comm.context().checker() {
+            Some(_) if flavour != Flavour::Dynamic => {
+                let parts = (0..comm.size()).map(|rank| bytes_of_part(&parts, &unmapped, rank));
+                let (at, parts) = ((block, block + plan.check), parts.collect::<Vec<_>>());
+                let rank = comm.rank().0;
+                let placed = CheckedWindow::place(segment, at, &name, rank, parts.into_iter())?;
+                Some(Arc::new(placed))
+            }
+            _ => None,
+        };
+        let aside = other.map(Aside::Foreign).or(check.clone().map(Aside::Checked));
+        let transport = Transport::new(segment.place(block + plan.words)?, ranks()?, tree, aside);
+        let state = BiasedMutex::new(SyncState::default(), comm.context().may_prefer());
         Ok(Win {
-            calls: Calls::new(WindowIdentity::new(comm, flavour, name), block, number),
-            memory: ExposedMemory::new(parts, unmapped, ranks()?),
+            memory: ExposedMemory::new(parts, unmapped, ranks()?, check.is_some())?,
+            calls: Calls::new(WindowIdentity::new(comm, flavour, name), block, number, check),
             sync: SyncParts { state, transport },
             notifications: Notifications::place(segment, plan, block, comm.rank().0)?,
             hints: Hinted::new(hints),

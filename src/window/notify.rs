@@ -128,6 +128,7 @@ impl Notifications {
         notify::wait(word, &mut seen, count, &calls.recording_waiter(at, &describe))
             .map_err(|failed| calls.job_failed(failed, call))?;
         consumed.count.store(seen);
+        calls.checked(|checker, window| window.noticed(checker, calls.rank().0));
         Ok(())
     }
 
@@ -144,6 +145,9 @@ impl Notifications {
         let mut seen = consumed.count.load();
         let come = notify::test(word, &mut seen, count);
         consumed.count.store(seen);
+        if come {
+            calls.checked(|checker, window| window.noticed(checker, calls.rank().0));
+        }
         Ok(come)
     }
 

@@ -8,6 +8,7 @@
 //! The tree, notification counters, directories and parts exist only in the windows that need them.
 
 use crate::call::Call;
+use crate::check::CheckedWindow;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
 use crate::group::Rank;
@@ -54,6 +55,8 @@ pub(super) struct WindowPlan {
     /// Of those counters, the first of each rank, and after the last rank the number of all. Empty
     /// without counters.
     pub(super) first_counters: Box<[u64]>,
+    /// Where the clocks and the shadow of a checked window are.
+    pub(super) check: u64,
     /// Where the directories are; of no meaning in other windows.
     pub(super) directories: u64,
     /// Bytes before the parts.
@@ -95,9 +98,19 @@ impl WindowPlan {
         let counted = first_counters.last().copied().unwrap_or_default();
         let directories = (counters + counted * size_of::<NotifyCounter>() as u64)
             .next_multiple_of(LINES.max(align_of::<DirectoryWords>() as u64));
-        let head = match follows {
+        let check = match follows {
             Follows::Directories => directories + n * size_of::<DirectoryWords>() as u64,
             _ => directories,
+        };
+        let is_checked = comm.context().checker().is_some() && follows != Follows::Directories;
+        let head = match is_checked {
+            true => {
+                let parts = requests.clone().map(|one| one.bytes);
+                let clocks = comm.context().segment.layout().clocks;
+                let bytes = CheckedWindow::bytes(comm.size(), clocks, parts);
+                (check + bytes.min(MOST_BYTES)).next_multiple_of(LINES)
+            }
+            false => check,
         };
         let most = match follows {
             Follows::OneRun { align } => align.max(LINES),
@@ -117,6 +130,7 @@ impl WindowPlan {
             tree: (tree, lines),
             counters,
             first_counters,
+            check,
             directories,
             head,
             placer,

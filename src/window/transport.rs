@@ -10,6 +10,7 @@ use super::posts::{Pscw, Targets};
 use super::refusal::{Fast, Slow};
 use super::serial::SyncState;
 use crate::call::Call;
+use crate::check::CheckedWindow;
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Rank;
@@ -30,7 +31,17 @@ pub(super) struct Transport {
     pub(super) tree: PlacedSlice<TreeLine>,
     /// Fences that this rank has arrived at.
     pub(super) fences: Word32,
-    foreign: Option<Arc<foreign::ForeignWindow>>,
+    /// The ranks that the fast path of flush serves: all or none.
+    pub(super) flushable: usize,
+    aside: Option<Aside>,
+}
+
+/// Why synchronisation takes the slow path.
+pub(super) enum Aside {
+    /// Another MPI's calls do it.
+    Foreign(Arc<foreign::ForeignWindow>),
+    /// The job is checked for conflicts.
+    Checked(Arc<CheckedWindow>),
 }
 
 impl Transport {
@@ -38,9 +49,10 @@ impl Transport {
         words: Placed<WindowWords>,
         ranks: PlacedSlice<RankWords>,
         tree: PlacedSlice<TreeLine>,
-        foreign: Option<Arc<foreign::ForeignWindow>>,
+        aside: Option<Aside>,
     ) -> Transport {
-        Transport { words, ranks, tree, fences: Word32::default(), foreign }
+        let flushable = if aside.is_none() { ranks.len() } else { 0 };
+        Transport { words, ranks, tree, fences: Word32::default(), flushable, aside }
     }
 
     #[inline]
@@ -51,12 +63,15 @@ impl Transport {
     /// The window of the other MPI, if it is one.
     #[inline]
     fn foreign(&self) -> Option<&foreign::ForeignWindow> {
-        self.foreign.as_deref()
+        match &self.aside {
+            Some(Aside::Foreign(window)) => Some(window),
+            _ => None,
+        }
     }
 
     /// Whether the window's block belongs to this rank alone.
     pub(super) fn has_own_block(&self) -> bool {
-        self.foreign.is_some()
+        self.foreign().is_some()
     }
 
     /// Wakes the ranks that wait for a change of the part of one of `ranks`; a number that is no rank has
@@ -93,9 +108,45 @@ impl Transport {
         opens: bool,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        if let Some(window) = self.foreign() {
-            return self.fence_by(calls, window, opens);
+        if let Some(aside) = &self.aside {
+            return self.fence_aside(calls, aside, round, kind, opens, at);
         }
+        self.fence_here(calls, round, kind, opens, at)
+    }
+
+    /// [`Transport::fence`] by another MPI, or in a checked job.
+    #[cold]
+    fn fence_aside(
+        &self,
+        calls: &Calls,
+        aside: &Aside,
+        round: &mut Round,
+        kind: FenceKind,
+        opens: bool,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let (window, number) = match aside {
+            Aside::Foreign(window) => return self.fence_by(calls, window, opens),
+            Aside::Checked(window) => (window, self.fences.load()),
+        };
+        calls.checked(|checker, _| window.fencing(checker, number));
+        self.fence_here(calls, round, kind, opens, at)?;
+        // An arrival alone synchronises nothing.
+        if matches!(kind, FenceKind::Barrier) {
+            calls.checked(|checker, _| window.fenced(checker, number));
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn fence_here(
+        &self,
+        calls: &Calls,
+        round: &mut Round,
+        kind: FenceKind,
+        opens: bool,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         let (words, ranks, before) = (self.barrier(calls), calls.survivors.size(), *round);
         let announce = || self.announce_fence(calls, opens);
         let ring = || self.ring_all();
@@ -156,10 +207,15 @@ impl Transport {
         slots: &[PostSlot],
     ) -> Result<()> {
         let exposure = &self.words_of(calls.rank().0).open.exposure;
-        if let Some(window) = self.foreign() {
-            calls.foreign(Call::Post, window.post(origins))?;
-            exposure.store(1);
-            return Ok(());
+        match &self.aside {
+            None => {}
+            Some(Aside::Checked(_)) if origins.is_empty() => {}
+            Some(Aside::Checked(window)) => calls.checked(|checker, _| window.posting(checker)),
+            Some(Aside::Foreign(window)) => {
+                calls.foreign(Call::Post, window.post(origins))?;
+                exposure.store(1);
+                return Ok(());
+            }
         }
         // Nothing can fail from here on, and no rank may see the post before the flag.
         exposure.store(1);
@@ -176,10 +232,45 @@ impl Transport {
         awaits: bool,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        if let Some(window) = self.foreign() {
-            let awaited = if awaits { targets.ranks() } else { &[] };
-            return calls.foreign(Call::Start, window.start(awaited));
+        if let Some(aside) = &self.aside {
+            return self.await_posts_aside(calls, aside, targets, awaits, at);
         }
+        self.await_posts_here(calls, targets, awaits, at)
+    }
+
+    /// [`Transport::await_posts`] by another MPI, or in a checked job.
+    #[cold]
+    fn await_posts_aside(
+        &self,
+        calls: &Calls,
+        aside: &Aside,
+        targets: &mut Targets,
+        awaits: bool,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        match aside {
+            Aside::Foreign(window) => {
+                let awaited = if awaits { targets.ranks() } else { &[] };
+                calls.foreign(Call::Start, window.start(awaited))
+            }
+            Aside::Checked(window) => {
+                self.await_posts_here(calls, targets, awaits, at)?;
+                if awaits {
+                    calls.checked(|checker, _| window.started(checker, targets.ranks()));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn await_posts_here(
+        &self,
+        calls: &Calls,
+        targets: &mut Targets,
+        awaits: bool,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         targets.expect_complete(self);
         if awaits {
             targets.await_posts(calls, self, at)?;
@@ -191,8 +282,14 @@ impl Transport {
     /// Notifies the targets that this rank's accesses are complete.
     #[inline]
     pub(super) fn send_completes(&self, calls: &Calls, targets: &[u32]) -> Result<()> {
-        if let Some(window) = self.foreign() {
-            return calls.foreign(Call::Complete, window.complete(targets));
+        match &self.aside {
+            None => {}
+            Some(Aside::Checked(window)) => {
+                calls.checked(|checker, _| window.completing(checker, targets));
+            }
+            Some(Aside::Foreign(window)) => {
+                return calls.foreign(Call::Complete, window.complete(targets));
+            }
         }
         sync::complete(targets.iter().map(|target| &self.words_of(*target).pscw));
         self.ring(targets.iter().copied());
@@ -209,10 +306,45 @@ impl Transport {
         seen: &mut u32,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        if let Some(window) = self.foreign() {
-            let origins = state.lock().pscw.origins_here().to_vec();
-            return calls.foreign(Call::Wait, window.wait(&origins));
+        if let Some(aside) = &self.aside {
+            return self.await_completes_aside(calls, aside, state, awaited, seen, at);
         }
+        self.await_completes_here(calls, state, awaited, seen, at)
+    }
+
+    /// [`Transport::await_completes`] by another MPI, or in a checked job.
+    #[cold]
+    fn await_completes_aside(
+        &self,
+        calls: &Calls,
+        aside: &Aside,
+        state: &BiasedMutex<SyncState>,
+        awaited: u32,
+        seen: &mut u32,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        match aside {
+            Aside::Foreign(window) => {
+                let origins = state.lock().pscw.origins_here().to_vec();
+                calls.foreign(Call::Wait, window.wait(&origins))
+            }
+            Aside::Checked(window) => {
+                self.await_completes_here(calls, state, awaited, seen, at)?;
+                calls.checked(|checker, _| window.waited(checker));
+                Ok(())
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn await_completes_here(
+        &self,
+        calls: &Calls,
+        state: &BiasedMutex<SyncState>,
+        awaited: u32,
+        seen: &mut u32,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         let (words, before) = (&self.words_of(calls.rank().0).pscw, *seen);
         let describe = |record: &WaitRecord| {
             record.set(&Awaited {
@@ -235,11 +367,20 @@ impl Transport {
         awaited: u32,
         pscw: &mut Pscw,
     ) -> Result<bool> {
-        if let Some(window) = self.foreign() {
-            return calls.foreign(Call::Test, window.test(pscw.origins_here()));
-        }
         let words = &self.words_of(calls.rank().0).pscw;
-        Ok(sync::test(words, awaited, &mut pscw.completes_seen))
+        match &self.aside {
+            None => Ok(sync::test(words, awaited, &mut pscw.completes_seen)),
+            Some(Aside::Foreign(window)) => {
+                calls.foreign(Call::Test, window.test(pscw.origins_here()))
+            }
+            Some(Aside::Checked(window)) => {
+                let have_come = sync::test(words, awaited, &mut pscw.completes_seen);
+                if have_come {
+                    calls.checked(|checker, _| window.waited(checker));
+                }
+                Ok(have_come)
+            }
+        }
     }
 }
 

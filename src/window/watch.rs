@@ -73,6 +73,7 @@ pub(super) fn await_value<T: Integer>(
     let describe = |record: &WaitRecord| record.set(&wanted);
     watch::until(&transport.words.watchers, bell, look, &calls.recording_waiter(at, &describe))
         .map_err(|failed| calls.job_failed(failed, call))?;
+    calls.checked(|checker, window| window.noticed(checker, rank));
     found.take().expect("the wait ends with something found")
 }
 
@@ -89,5 +90,6 @@ pub(super) fn test_value<T: Integer>(
         return Ok(None);
     }
     watch::found();
+    calls.checked(|checker, window| window.noticed(checker, calls.rank().0));
     Ok(Some(found))
 }

@@ -688,6 +688,12 @@ impl Win {
         self.sync.transport.flush_reached(target);
     }
 
+    /// The slow path of an operation that [`Win::flush_reached`] completes: reports the flush to a checked job.
+    #[cold]
+    pub(crate) fn flushed_slowly(&self, target: Rank) {
+        flush::flushed(&self.calls, target);
+    }
+
     /// [`Win::flush_reached`] directly after a read-modify-write of an element of the target.
     #[inline(always)]
     pub(crate) fn flush_updated(&self, target: Rank) {

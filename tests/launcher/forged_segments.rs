@@ -39,7 +39,7 @@ struct Forged {
 
 impl Forged {
     fn new(kind: &SegmentKind) -> Forged {
-        let job = Job::create(2, kind, Some(4 << 20), OnFailure::End).expect("a segment");
+        let job = Job::create(2, kind, Some(4 << 20), OnFailure::End, false).expect("a segment");
         let path = format!("/proc/self/fd/{}", job.descriptors()[0]);
         let file = OpenOptions::new().read(true).write(true).open(path).expect("the segment");
         Forged { job, file }

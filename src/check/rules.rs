@@ -1,0 +1,94 @@
+//! Which accesses to the same bytes conflict if nothing orders them (MPI-4.1 §12.3, §12.7): the one table.
+
+/// How an operation accesses the bytes of its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum AccessKind {
+    /// Put, in all forms.
+    Put,
+    /// Get, in all forms.
+    Get,
+    /// Accumulates that may change the target.
+    Update,
+    /// Accumulates with `MPI_NO_OP`, which only fetch.
+    Fetch,
+    /// A load of a rank from mapped memory, by a call of the library.
+    Load,
+    /// A store, likewise.
+    Store,
+}
+
+/// What two accesses that nothing orders are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rule {
+    /// Both may happen at the same time.
+    Fine,
+    /// Fine for elements of the same predefined datatype (MPI-4.1 §12.7.1).
+    SameDatatype,
+    /// The result is undefined.
+    Conflict,
+}
+
+use AccessKind::{Fetch, Get, Load, Put, Store, Update};
+use Rule::{Conflict as C, Fine as F, SameDatatype as S};
+
+/// All kinds, in the order of the table.
+pub(crate) const KINDS: [AccessKind; 6] = [Put, Get, Update, Fetch, Load, Store];
+
+/// Rows and columns in the order of [`KINDS`].
+const TABLE: [[Rule; 6]; 6] = [
+    [C, C, C, C, C, C],
+    [C, F, C, F, F, C],
+    [C, C, S, S, C, C],
+    [C, F, S, F, F, C],
+    [C, F, C, F, F, C],
+    [C, C, C, C, C, C],
+];
+
+impl AccessKind {
+    pub(crate) fn of_word(word: u8) -> AccessKind {
+        KINDS.get(usize::from(word)).copied().unwrap_or(Put)
+    }
+
+    /// What this access and `other` are if nothing orders them.
+    pub(crate) fn rule(self, other: AccessKind) -> Rule {
+        TABLE[self as usize][other as usize]
+    }
+
+    /// Whether it is complete when the call returns.
+    pub(crate) fn is_local(self) -> bool {
+        matches!(self, Load | Store)
+    }
+
+    /// Whether an access that conflicts with `earlier` also conflicts with this one, given that this one is
+    /// ordered behind it. Then `earlier` need not be known any more.
+    pub(crate) fn replaces(self, earlier: AccessKind, of_one_datatype: bool) -> bool {
+        KINDS.iter().all(|third| match (self.rule(*third), earlier.rule(*third)) {
+            (S, S) => of_one_datatype,
+            (own, other) => own >= other,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_symmetric() {
+        for (a, b) in KINDS.iter().flat_map(|a| KINDS.iter().map(move |b| (*a, *b))) {
+            assert_eq!(a.rule(b), b.rule(a), "{a:?} {b:?}");
+            assert_eq!(AccessKind::of_word(a as u8), a);
+        }
+    }
+
+    #[test]
+    fn writes_replace_everything_and_reads_only_reads() {
+        for kind in KINDS {
+            assert!(Put.replaces(kind, false) && Store.replaces(kind, false));
+            assert_eq!(Get.replaces(kind, true), matches!(kind, Get | Load | Fetch));
+        }
+        assert!(Update.replaces(Update, true) && !Update.replaces(Update, false));
+        assert!(!Update.replaces(Get, true) && Update.replaces(Fetch, true));
+    }
+}

@@ -1,0 +1,130 @@
+//! What the ranks of a checked job share (`rmarun --check`): the lines of the program, the operations that
+//! the shadows of windows name, and the conflicts that were found. All but `lines` of [`SiteWords`] changes
+//! only under the lock of [`CheckWords`]. Zero bytes are the initial state.
+
+use crate::prim::{Word32, Word64};
+use crate::sync::{Line, RobustExclusion};
+
+/// The head of these tables.
+#[repr(C, align(128))]
+pub(crate) struct CheckWords {
+    pub(crate) lock: Line<RobustExclusion>,
+    /// How many of the program's lines are known.
+    pub(crate) sites: Word32,
+    /// How many conflicts are recorded.
+    pub(crate) conflicts: Word32,
+    /// The operations that have been in use, and the first free one of them, or zero.
+    pub(crate) operations: FreeList,
+    /// The same of lists of entries.
+    pub(crate) chains: FreeList,
+    /// 1 when one of the tables is full, so that conflicts may be missed.
+    pub(crate) is_full: Word32,
+}
+
+/// A table whose records are reused.
+#[repr(C)]
+pub(crate) struct FreeList {
+    pub(crate) used: Word32,
+    pub(crate) free: Word32,
+}
+
+/// A line of the program.
+#[repr(C)]
+pub(crate) struct SiteWords {
+    /// The end of the file's path.
+    pub(crate) file: [Word64; SiteWords::FILE_BYTES / 8],
+    pub(crate) line: Word32,
+    pub(crate) column: Word32,
+}
+
+impl SiteWords {
+    pub(crate) const FILE_BYTES: usize = 120;
+}
+
+/// An operation, or several of one line that are completed together.
+#[repr(C)]
+pub(crate) struct OperationWords {
+    /// A rank of the job.
+    pub(crate) rank: Word32,
+    /// Its call, its kind, and its datatype.
+    pub(crate) what: Word32,
+    /// The number of its line, from 1 on; zero if that is unknown.
+    pub(crate) site: Word32,
+    /// How many entries of shadows name it; of a free record, the next free one.
+    pub(crate) entries: Word32,
+    /// The clock of its rank when it was issued.
+    pub(crate) issued: Word64,
+    /// The clock of its rank when it was completed; zero until then.
+    pub(crate) completed: Word64,
+    /// The block of its window; zero in a free record.
+    pub(crate) window: Word64,
+}
+
+/// More entries of a granule than fit its own words.
+#[repr(C)]
+pub(crate) struct ChainWords {
+    pub(crate) entries: [Word32; ChainWords::ENTRIES],
+    /// The number of the next one, or zero; of a free record, the next free one.
+    pub(crate) next: Word32,
+}
+
+impl ChainWords {
+    pub(crate) const ENTRIES: usize = 7;
+}
+
+/// Two accesses that conflict.
+#[repr(C)]
+pub(crate) struct ConflictWords {
+    /// The earlier access in the order of the checks, and the later one: line, call and kind, rank of the job.
+    pub(crate) sites: [Word32; 2],
+    pub(crate) what: [Word32; 2],
+    pub(crate) ranks: [Word32; 2],
+    /// The rank of the window whose part they access.
+    pub(crate) target: Word32,
+    /// How often it was found.
+    pub(crate) count: Word32,
+    /// The first bytes that both access.
+    pub(crate) start: Word64,
+    pub(crate) bytes: Word64,
+}
+
+/// The numbers of records, and where each table begins, from the first on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CheckTables {
+    pub(crate) words: u64,
+    pub(crate) sites: u64,
+    pub(crate) conflicts: u64,
+    pub(crate) operations: u64,
+    pub(crate) chains: u64,
+    /// How many operations and chains there are.
+    pub(crate) most_operations: u32,
+    pub(crate) most_chains: u32,
+}
+
+impl CheckTables {
+    /// Lines of the program.
+    pub(crate) const SITES: u32 = 4096;
+    /// Pairs of lines that conflict.
+    pub(crate) const CONFLICTS: u32 = 1024;
+    /// Operations for each rank: memory is used for those that have been in use.
+    const OPERATIONS: u32 = 1 << 18;
+    /// The number of an operation fits an entry.
+    const MOST_OPERATIONS: u32 = (1 << 24) - 1;
+    const CHAINS: u32 = 1 << 14;
+
+    /// The tables of a job of that many ranks; `place` places that many bytes.
+    pub(super) fn new(ranks: u32, mut place: impl FnMut(u64) -> u64) -> CheckTables {
+        let most_operations = Self::OPERATIONS.saturating_mul(ranks).min(Self::MOST_OPERATIONS);
+        let most_chains = Self::CHAINS.saturating_mul(ranks).min(Self::MOST_OPERATIONS);
+        let bytes = |records: u32, size: usize| u64::from(records) * size as u64;
+        CheckTables {
+            words: place(size_of::<CheckWords>() as u64),
+            sites: place(bytes(Self::SITES, size_of::<SiteWords>())),
+            conflicts: place(bytes(Self::CONFLICTS, size_of::<ConflictWords>())),
+            operations: place(bytes(most_operations, size_of::<OperationWords>())),
+            chains: place(bytes(most_chains, size_of::<ChainWords>())),
+            most_operations,
+            most_chains,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Conflicts that `rmarun --check` finds, and programs without any. The table of docs/check.md is the
+//! expectation.
+#![allow(unsafe_code, reason = "names buffers by address, as a C interface does")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[cfg(feature = "test-hooks")]
+mod pairs;
+mod reports;
