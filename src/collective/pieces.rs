@@ -94,7 +94,8 @@ impl Plan<'_> {
         self.stage_pieces(self.cut_elements(&mine).map(move |piece| {
             let result = result.as_ref().map(|result| result.part(piece.start, piece.len()));
             let mine = mine.part(piece.start, piece.len());
-            new().combining(ranks, mine, result, combine.clone())
+            let bytes = mine.bytes().unwrap_or(u64::MAX);
+            new().combining(ranks, mine, bytes, result, combine.clone())
         }));
     }
 

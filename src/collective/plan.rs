@@ -315,7 +315,8 @@ impl Plan<'_> {
         }
         let mut stage = ScheduleStage::Waiting;
         if let Some(entry) = entry.filter(|_| waits) {
-            let is_long = !comm.is_agreeing() && form.short.what.is_longer(CHUNK as u64);
+            let each = CHUNK as u64 / u64::from(comm.size());
+            let is_long = form.short.has_steps && form.short.what.is_longer(each);
             let has_longs = is_long && comm.take_longs();
             form.short.what = form.short.what.with_longs(has_longs);
             let mut entered = Entered::new(comm, entry);

@@ -120,7 +120,7 @@ impl ShortForm {
             return None;
         }
         let what = what.op(combine.kind);
-        Some(ShortForm::new(call, what).combining(ranks, mine, result, combine))
+        Some(ShortForm::new(call, what).combining(ranks, mine, bytes, result, combine))
     }
 
     /// A rank with a result waits for all contributions, which it combines.
@@ -129,18 +129,18 @@ impl ShortForm {
         self,
         ranks: u32,
         mine: Buffer,
+        bytes: u64,
         result: Option<BufferMut>,
         combine: Combine,
     ) -> ShortForm {
-        let form = self.staging(Give::One(mine));
+        let (give, length) = (Give::One(mine), bytes as usize);
         let (take, awaits) = match result {
             Some(result) => (Take::Combined(ranks, 0, result, combine), Awaits::All),
             None => (Take::Nothing, Awaits::None),
         };
-        ShortForm { take, awaits, ..form }
+        ShortForm { give, length, take, awaits, ..self }
     }
 
-    #[inline(always)]
     pub(super) fn staging(self, give: Give) -> ShortForm {
         let length = give.length();
         ShortForm { give, length, ..self }
