@@ -217,6 +217,28 @@ fn an_error_without_debug_information_names_the_function() {
     assert!(stripped.success() && printed.contains(place), "{printed}");
 }
 
+/// An unmodified program: both accesses are named with their lines.
+#[test]
+fn a_missing_flush_is_found() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = compiled("ends/race");
+    let launcher = installed("rmarun");
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT).arg(launcher.get_program()).args(["--check", "-n", "2"]).arg(program);
+    let output = command.output().unwrap();
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(124), "{printed}");
+    for (rank, name, call) in [(0, "put", "MPI_Put"), (1, "get", "MPI_Get")] {
+        let line = at("ends/race", call);
+        let part = format!("  rank {rank}: {name} at ");
+        let found = printed.lines().find(|line| line.starts_with(&part));
+        assert!(found.is_some_and(|found| found.ends_with(&line)), "{printed}");
+    }
+    assert!(printed.contains("rank 0 needs a flush of rank 0"), "{printed}");
+}
+
 /// What others accept is accepted with one note in the job, and an error with `--strict`.
 #[test]
 fn plain_meanings_are_accepted_unless_told_otherwise() {

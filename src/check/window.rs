@@ -15,7 +15,7 @@
 
 use super::report::{self, FoundConflict};
 use super::shadow::{Accessing, GRANULE_BYTES, Judgement, WORDS};
-use super::{CheckedAccess, Checker, SITES};
+use super::{AccessKind, CheckedAccess, Checker, SITES};
 use crate::error::Result;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
 use crate::shm::{PlacedSlice, Segment};
@@ -281,6 +281,10 @@ impl CheckedWindow {
             found = report::record(checker, &state, target, number, std::mem::take(&mut found));
         });
         drop(state);
+        if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
+            // A rank that waits for a value may see this one before its flush.
+            checker.raise([self.of_target(target, OfTarget::Rung)]);
+        }
         report::print(&self.name, target, &found);
     }
 
