@@ -38,7 +38,7 @@ impl IncomingQueue {
     }
 
     /// The next record, if there is one; links are followed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self, segment: &Segment) -> Result<Option<Record>> {
         loop {
             let offset = self.chunk.offset + self.at;
@@ -70,6 +70,7 @@ impl IncomingQueue {
         }
     }
 
+    #[inline(always)]
     fn record(&self, head: Head, inside: u64) -> Result<Record> {
         let bytes = if head.kind == RecordKind::Data { head.bytes } else { 0 };
         let stride = MessageWords::stride(bytes).ok_or_else(damaged)?;
@@ -82,6 +83,7 @@ impl IncomingQueue {
     }
 
     /// The record has been read.
+    #[inline]
     pub(super) fn pass(&mut self, record: &Record) {
         self.at += record.stride;
     }

@@ -458,6 +458,7 @@ impl Outgoing {
     }
 
     /// Copies the entries to `offset` of the segment.
+    #[inline]
     pub(crate) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<()> {
         let to = segment.mapping().at(offset, self.0.bytes);
         let to = to.ok_or_else(no_offset)?;
@@ -503,6 +504,7 @@ impl Incoming {
     }
 
     /// Copies `bytes` packed bytes, at most its capacity, from `offset` of the segment.
+    #[inline]
     pub(crate) fn unpack_from(&mut self, segment: &Segment, offset: u64, bytes: u64) -> Result<()> {
         let from = segment.mapping().at(offset, bytes).filter(|_| bytes <= self.0.bytes);
         let from = from.ok_or_else(no_offset)?;
