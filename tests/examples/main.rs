@@ -27,8 +27,14 @@ fn program(example: &str) -> PathBuf {
 
 /// Runs an example on `ranks` ranks to its end.
 fn run(ranks: u32, example: &str, arguments: &[&str]) -> Outcome {
+    run_with(&[], ranks, example, arguments)
+}
+
+/// [`run`] with options of rmarun.
+fn run_with(options: &[&str], ranks: u32, example: &str, arguments: &[&str]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
     command.args(["-n", &ranks.to_string(), "--require-join"]).args(support::segment());
+    command.args(options);
     command.arg("--").arg(program(example)).args(arguments);
     support::run(&mut command, example)
 }

@@ -1,6 +1,6 @@
 //! The smaller examples, each with the check of its own results.
 
-use super::succeeds;
+use super::{run_with, succeeds};
 
 #[test]
 fn hello_adds_up() {
@@ -61,4 +61,25 @@ fn a_pipeline_loses_no_block() {
         assert!(output.contains("the sum is right"), "{output}");
     }
     succeeds(3, "notify", &["--blocks", "0", "--verify"]);
+}
+
+/// The check finds no conflict, and changes no result.
+#[test]
+fn no_example_has_conflicts() {
+    let examples: [(&str, &[&str]); 7] = [
+        ("hello", &[]),
+        ("gups", &["--log-size", "8", "--verify"]),
+        ("mutex", &["--times", "50", "--words", "5", "--verify"]),
+        ("queue", &["--tasks", "100", "--capacity", "5", "--verify"]),
+        ("counter", &[]),
+        ("notify", &[]),
+        ("heat", &["--rows", "40", "--cols", "40", "--steps", "20"]),
+    ];
+    for (example, arguments) in examples {
+        for ranks in [2, 3] {
+            let outcome = run_with(&["--check"], ranks, example, arguments);
+            let (status, output) = (outcome.status, outcome.output);
+            assert!(status.success(), "{ranks} x {example} {arguments:?}, {status}:\n{output}");
+        }
+    }
 }
