@@ -5,6 +5,7 @@
 //! its buffer again immediately. A rank allocates blocks when it needs them, at most 8 MiB, and at most
 //! its share of half of the segment. While all of a size are in use, a message stays with its sender.
 
+use super::outgoing::damaged;
 use crate::context::Context;
 use crate::error::Result;
 use crate::shm::{GRANULE, Segment};
@@ -105,7 +106,8 @@ impl SizeClass {
 
 /// Returns a block, whose message has been copied from it or is discarded, to the rank that has lent it.
 pub(super) fn give_back(segment: &Segment, block: u64) -> Result<()> {
-    words(segment, block).map(BlockWords::give_back)
+    let is_block = words(segment, block)?.give_back();
+    if is_block { Ok(()) } else { Err(damaged()) }
 }
 
 fn words(segment: &Segment, block: u64) -> Result<&BlockWords> {

@@ -166,12 +166,16 @@ impl BlockWords {
         self.lent.store(1);
     }
 
-    /// The receiver: it does not read the block any more.
-    pub fn give_back(&self) {
+    /// The receiver: it does not read the block any more. Returns whether the block was lent.
+    pub fn give_back(&self) -> bool {
+        if self.lent.load() != 1 {
+            return false;
+        }
         // Orders the reads of the block before the word; pairs with MessageReuse. Fails without it:
         // models/channel.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::MessageReturn);
         self.lent.store(0);
+        true
     }
 
     /// The sender: whether it may write to the block again.

@@ -271,7 +271,7 @@ fn block_given_back(ranks: usize, from: usize) {
                     let found = |_| state.found() == MESSAGE;
                     assert!(waiter.until(w.mail[me].bell(), found).is_ok());
                     assert_eq!(block.get(), value);
-                    words.give_back();
+                    assert!(words.give_back(), "it was lent");
                 }
             }
         },
