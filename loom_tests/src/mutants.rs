@@ -28,8 +28,11 @@ pub const SITES: &[Site] = &[
     Site::StartPost,
     Site::CompletePre,
     Site::WaitPost,
+    Site::LockAlone,
     Site::LockPost,
     Site::UnlockPre,
+    Site::LockAllOpens,
+    Site::LockAllOpened,
     Site::LockAllPost,
     Site::UnlockAllPre,
     Site::Flush,
@@ -125,6 +128,9 @@ pub const FAULTS: &[Fault] = &[
     Fault::HoldersPassed,
     Fault::LockAllIgnored,
     Fault::TargetFirst,
+    Fault::StageIgnored,
+    Fault::NotDrained,
+    Fault::OpenedLate,
     Fault::WindowLockLeft,
     Fault::SleepUnannounced,
     Fault::SleepWithoutCheck,
@@ -182,6 +188,8 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::TablePre | Site::TableCarry => &["pscw/table x"],
         Site::LockPost | Site::UnlockPre => &["lock/shared then exclusive x"],
         Site::LockAllPost | Site::UnlockAllPre => &["lock_all/read all, write one x"],
+        Site::LockAlone | Site::LockAllOpens => &["lock_all/one holder, rank"],
+        Site::LockAllOpened => &["lock_all/two holders, rank"],
         Site::LockCarry => &["lock/two readers, rank"],
         Site::Flush => &["flush/flush then message x"],
         Site::FlushAll => &["flush/flush_all then message x"],
@@ -225,6 +233,8 @@ const FULL_BARRIERS: &[(Site, &[&str])] = &[
     (Site::FlushLocal, &["flush/flush_local crosswise x"]),
     (Site::FlushLocalAll, &["flush/flush_local_all crosswise x"]),
     (Site::WinSync, &["flush/win_sync crosswise x"]),
+    (Site::LockAlone, &["lock_all/one holder, rank"]),
+    (Site::LockAllOpens, &["lock_all/one holder, rank"]),
     (Site::WatchWaiter, &["watch/after flush, rank"]),
     (Site::Flush, &["watch/after flush, rank"]),
     (Site::FlushAll, &["watch/after flush_all, rank"]),
@@ -279,8 +289,6 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::NestedQueues => &["parking/nested locks x"],
         Fault::FairForever => &["lock/past a mere waiter x"],
         Fault::HoldersPassed => &["lock/shared then exclusive x", "lock/exclusive x"],
-        Fault::LockAllIgnored => &["lock_all/one holder, rank"],
-        Fault::TargetFirst => &["lock_all/holder waits for a reader x"],
         Fault::SleepUnannounced | Fault::SleepWithoutCheck | Fault::WakeForgotten => {
             &["parking/fence x"]
         }
@@ -297,6 +305,18 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::ShardClosedIgnored => &["shards/one against many twice, rank"],
         Fault::ShardOpenEntered => &["shards/one against many, rank"],
         Fault::ShardOneClosed => &["shards/one shard of two is closed, rank"],
+        other => found_by_lock_all(other),
+    }
+}
+
+/// [`found_by`] for `lock_all` against exclusive lockers.
+fn found_by_lock_all(fault: Fault) -> &'static [&'static str] {
+    match fault {
+        Fault::TargetFirst => &["lock_all/holder waits for a reader x"],
+        Fault::OpenedLate => &["lock_all/two targets alone x"],
+        Fault::LockAllIgnored | Fault::StageIgnored | Fault::NotDrained => {
+            &["lock_all/one holder, rank"]
+        }
         other => found_by_failure(other),
     }
 }

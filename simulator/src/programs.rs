@@ -194,8 +194,9 @@ pub fn fence(machine: &Machine) -> Cost {
 /// Locks of a window, none of them exclusive.
 pub fn lock_all(machine: &Machine) -> Cost {
     let (job, window) = (Job::new(machine.ranks), WindowWords::default());
+    let targets: Vec<LockWords> = each(machine.ranks);
     machine.cost(|rank, _: &mut ()| {
-        passed(sync::lock_all(&window.lock_all, &job.waiter(rank)));
+        passed(sync::lock_all(&window.lock_all, &targets, &job.waiter(rank)));
         sync::unlock_all(&window.lock_all);
     })
 }

@@ -111,7 +111,9 @@ pub(super) fn mem_sync(site: Site) {
     // them in loom, so other sites must not be stronger than necessary.
     let between = matches!(
         site,
-        Site::ShardAlone
+        Site::LockAlone
+            | Site::LockAllOpens
+            | Site::ShardAlone
             | Site::ShardAnnounce
             | Site::ShardWithdrawn
             | Site::ShardBarrier

@@ -17,10 +17,16 @@ pub enum Site {
     CompletePre,
     /// `wait` and a successful `test`, after PROC_SYNC: local accesses follow the completes.
     WaitPost,
+    /// An exclusive `lock` of a window without `lock_all`: between the entry and the look for one. A full barrier.
+    LockAlone,
     /// `lock`, after the grant.
     LockPost,
     /// `unlock`, before the release.
     UnlockPre,
+    /// The first `lock_all` of a window, before it looks for exclusive holders. A full barrier.
+    LockAllOpens,
+    /// Carry: the first `lock_all` of a window, between these looks and the word that lets others pass.
+    LockAllOpened,
     /// `lock_all`, after the grant.
     LockAllPost,
     /// `unlock_all`, before the release.
@@ -334,6 +340,12 @@ pub enum Fault {
     LockAllIgnored,
     /// An exclusive locker takes its target's lock before the window's.
     TargetFirst,
+    /// An exclusive locker without the window's lock does not look whether `lock_all` has begun.
+    StageIgnored,
+    /// The first `lock_all` does not wait for exclusive holders without the window's lock.
+    NotDrained,
+    /// The first `lock_all` waits for them while it holds the window's lock.
+    OpenedLate,
     /// An exclusive locker whose wait for its target fails keeps the window's lock.
     WindowLockLeft,
     /// A waiter sleeps without announcing itself.

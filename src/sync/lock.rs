@@ -52,6 +52,20 @@ struct Watched {
     free: [ParkWord; 2],
 }
 
+/// The exclusive holder of a target's lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockOwner {
+    /// Its rank.
+    pub rank: u32,
+    /// Whether it does not hold the window's lock (`passive.rs`).
+    pub alone: bool,
+}
+
+impl LockOwner {
+    /// Set in the word of each owner.
+    const SOME: u32 = 1 << 31;
+}
+
 #[repr(C)]
 #[derive(Default)]
 struct StateWords {
@@ -296,21 +310,27 @@ impl LockWords {
         ParkWord::nudge([(left, u32::MAX), (right, of_right)]);
     }
 
-    /// Records the holder of the right side, for reports about a rank that died as the holder.
+    /// Records the exclusive holder of the right side: for reports about a rank that died as the holder, and for
+    /// [`LockWords::take_owner`].
     #[inline]
-    pub fn set_owner(&self, rank: u32) {
-        self.state.0.owner.store(rank + 1);
+    pub fn set_owner(&self, owner: LockOwner) {
+        self.state.0.owner.store(owner.rank << 1 | u32::from(owner.alone) | LockOwner::SOME);
     }
 
-    /// Clears the owner, before it leaves.
+    /// Clears the owner, before it leaves, and returns it.
     #[inline]
-    pub fn clear_owner(&self) {
+    pub fn take_owner(&self) -> Option<LockOwner> {
+        let owner = self.owner();
         self.state.0.owner.store(0);
+        owner
     }
 
-    /// The rank that has recorded itself as the exclusive holder of the right side.
-    pub fn owner(&self) -> Option<u32> {
-        self.state.0.owner.load().checked_sub(1)
+    /// The exclusive holder of the right side, if it has recorded itself.
+    #[inline]
+    pub fn owner(&self) -> Option<LockOwner> {
+        let word = self.state.0.owner.load();
+        let owner = LockOwner { rank: (word & !LockOwner::SOME) >> 1, alone: word & 1 != 0 };
+        (word & LockOwner::SOME != 0).then_some(owner)
     }
 
     /// Whether any rank holds the lock on `side`. A snapshot: it may be old when it is returned. On a shared

@@ -28,9 +28,9 @@ pub use lock::LockWords;
 pub use lock_state::{LockSide, MAX_RANKS, Queueing};
 pub use open_epochs::OpenEpochs;
 pub use passive::{
-    LockType, flush, flush_all, flush_beside, flush_local, flush_local_all, lock, lock_all,
-    lock_all_nocheck, lock_nocheck, try_lock, try_lock_all, unlock, unlock_all, unlock_all_nocheck,
-    unlock_nocheck, win_sync,
+    LockAllWords, LockType, flush, flush_all, flush_beside, flush_local, flush_local_all, lock,
+    lock_all, lock_all_nocheck, lock_nocheck, try_lock, try_lock_all, unlock, unlock_all,
+    unlock_all_nocheck, unlock_nocheck, win_sync,
 };
 pub use pscw::{PostSlot, PostTable, PscwWords, complete, post, start_one, started, test, wait};
 pub use robust::{Found, RobustExclusion};
@@ -51,7 +51,7 @@ pub struct WindowWords {
     /// How many ranks are inside `watch::until`.
     pub watchers: Watchers,
     /// `lock_all` holders against the exclusive lockers of any target.
-    pub lock_all: CachePadded<LockWords>,
+    pub lock_all: LockAllWords,
 }
 
 /// The synchronisation words of one window that belong to one of its ranks as a target: 384 bytes.

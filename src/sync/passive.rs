@@ -1,9 +1,10 @@
 //! Lock, unlock, lock_all, unlock_all (MPI-2.2 §11.4.3, MPI-4 "Lock"), flush and win_sync.
 
-use super::lock::LockWords;
+use super::lock::{LockOwner, LockWords};
 use super::lock_state::{LockSide, Queueing};
 use crate::prim::{
-    Fault, JobFailed, ProcSync, Site, Waiter, mem_sync, mem_sync_beside, planted, proc_sync,
+    CachePadded, Fault, JobFailed, ProcSync, Site, Waiter, Word32, mem_sync, mem_sync_beside,
+    planted, proc_sync,
 };
 
 /// How a target's lock is held.
@@ -15,78 +16,209 @@ pub enum LockType {
     Exclusive,
 }
 
-/// `MPI_Win_lock` by rank `origin` on one target; `window` is the window's `lock_all` word.
+/// The words by which `lock_all` and the exclusive locks of any target exclude each other.
+///
+/// Until the first `lock_all` of the window, an exclusive locker takes its target's lock alone. From then on it
+/// takes the window's lock first.
+///
+/// ```text
+///   first lock_all                        exclusive lock
+///     stage = opening                       enter the target
+///     mem_sync(LockAllOpens)                mem_sync(LockAlone)
+///     wait until no target is held          stage is unused? -> granted
+///     mem_sync(LockAllOpened)               leave the target; window first
+///     stage = open
+/// ```
+///
+/// Either the left side sees the holder, or the right side sees the stage. The left side holds nothing meanwhile.
+#[repr(C)]
+#[derive(Default)]
+pub struct LockAllWords {
+    lock: CachePadded<LockWords>,
+    /// Unused, opening, open. Seldom written, so exclusive lockers share the line.
+    stage: CachePadded<Word32>,
+}
+
+impl LockAllWords {
+    const OPENING: u32 = 1;
+    const OPEN: u32 = 2;
+
+    /// Whether a `lock_all` has begun.
+    #[inline]
+    fn is_used(&self) -> bool {
+        self.stage.load() != 0
+    }
+
+    /// Whether exclusive lockers take the window's lock first, all of them.
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.stage.load() == Self::OPEN
+    }
+
+    /// Whether any rank holds the lock on a side; see [`LockWords::is_held`].
+    pub fn is_held(&self, side: LockSide) -> bool {
+        self.lock.is_held(side)
+    }
+
+    /// The first `lock_all`: waits for the ranks that hold a target's lock alone.
+    #[cold]
+    fn open<'a>(
+        &self,
+        targets: impl IntoIterator<Item = &'a LockWords>,
+        waiter: &Waiter<'_>,
+    ) -> Result<(), JobFailed> {
+        // Another rank may have opened it meanwhile.
+        let _ = self.stage.compare_exchange(0, Self::OPENING);
+        // Publishes the stage before the looks at the targets: a full barrier, paired with LockAlone. Fails
+        // without it, or as a weaker barrier: models/lock_all.rs, by loom_tests/tests/mutants.rs.
+        mem_sync(Site::LockAllOpens);
+        for target in targets {
+            if target.is_held(LockSide::RightExclusive) && !planted(Fault::NotDrained) {
+                target.enter(LockSide::Left, Queueing::Fair, waiter)?;
+                target.leave(LockSide::Left);
+            }
+        }
+        // Carry: observes what the holders published (UnlockPre) and publishes it to the ranks that see the stage
+        // (LockAllPost). Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.
+        mem_sync(Site::LockAllOpened);
+        self.stage.store(Self::OPEN);
+        Ok(())
+    }
+}
+
+/// `MPI_Win_lock` by rank `origin` on one target; `window` are the window's `lock_all` words.
 ///
 /// Blocks while a conflicting lock is held. The target takes no part.
 pub fn lock(
-    window: &LockWords,
+    window: &LockAllWords,
     target: &LockWords,
     held: LockType,
     origin: u32,
     queueing: Queueing,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
-    match held {
-        LockType::Shared => target.enter(LockSide::Left, queueing, waiter)?,
-        LockType::Exclusive => {
-            let target_first = planted(Fault::TargetFirst);
-            if target_first {
-                target.enter(LockSide::RightExclusive, queueing, waiter)?;
-            }
-            // The window's lock first, so that no target is held while waiting for a `lock_all`
-            // holder (README, invariant 8).
-            if !planted(Fault::LockAllIgnored) {
-                window.enter(LockSide::RightShared, queueing, waiter)?;
-            }
-            if !target_first {
-                let entered = target.enter(LockSide::RightExclusive, queueing, waiter);
-                if entered.is_err() && !planted(Fault::WindowLockLeft) {
-                    window.leave(LockSide::RightShared);
-                }
-                entered?;
-            }
+    let holder = match held {
+        LockType::Shared => {
+            target.enter(LockSide::Left, queueing, waiter)?;
+            None
+        }
+        LockType::Exclusive => Some(lock_exclusively(window, target, origin, queueing, waiter)?),
+    };
+    granted(target, holder);
+    Ok(())
+}
+
+fn lock_exclusively(
+    window: &LockAllWords,
+    target: &LockWords,
+    origin: u32,
+    queueing: Queueing,
+    waiter: &Waiter<'_>,
+) -> Result<LockOwner, JobFailed> {
+    if !window.is_used() {
+        target.enter(LockSide::RightExclusive, queueing, waiter)?;
+        // As in `try_lock_exclusively`; the queue may have admitted this rank without an instruction of its own.
+        mem_sync(Site::LockAlone);
+        if stays_alone(window, target) {
+            return Ok(LockOwner { rank: origin, alone: true });
         }
     }
-    granted(target, held, origin);
-    Ok(())
+    let target_first = planted(Fault::TargetFirst);
+    if target_first {
+        target.enter(LockSide::RightExclusive, queueing, waiter)?;
+    }
+    // The window's lock first, so that no target is held while waiting for a `lock_all`
+    // holder (README, invariant 8).
+    if !planted(Fault::LockAllIgnored) {
+        window.lock.enter(LockSide::RightShared, queueing, waiter)?;
+    }
+    if !target_first {
+        let entered = target.enter(LockSide::RightExclusive, queueing, waiter);
+        if entered.is_err() && !planted(Fault::WindowLockLeft) {
+            window.lock.leave(LockSide::RightShared);
+        }
+        entered?;
+    }
+    Ok(LockOwner { rank: origin, alone: planted(Fault::LockAllIgnored) })
 }
 
 /// [`lock`], if it need not block.
 #[inline]
 pub fn try_lock(
-    window: &LockWords,
+    window: &LockAllWords,
     target: &LockWords,
     held: LockType,
     origin: u32,
     queueing: Queueing,
 ) -> bool {
-    let entered = match held {
-        LockType::Shared => target.try_enter(LockSide::Left, queueing),
-        LockType::Exclusive => {
-            let window_entered = window.try_enter(LockSide::RightShared, queueing);
-            let entered = window_entered && target.try_enter(LockSide::RightExclusive, queueing);
-            if window_entered && !entered {
-                window.leave(LockSide::RightShared);
-            }
-            entered
-        }
+    let holder = match held {
+        LockType::Shared => target.try_enter(LockSide::Left, queueing).then_some(None),
+        LockType::Exclusive => try_lock_exclusively(window, target, origin, queueing).map(Some),
     };
-    if entered {
-        granted(target, held, origin);
+    if let Some(holder) = holder {
+        granted(target, holder);
     }
-    entered
+    holder.is_some()
 }
 
-/// The end of every successful lock.
 #[inline]
-fn granted(target: &LockWords, held: LockType, origin: u32) {
+fn try_lock_exclusively(
+    window: &LockAllWords,
+    target: &LockWords,
+    origin: u32,
+    queueing: Queueing,
+) -> Option<LockOwner> {
+    if !window.is_used() {
+        if !target.try_enter(LockSide::RightExclusive, queueing) {
+            return None;
+        }
+        // Publishes the holder before the look at the stage: a full barrier, paired with LockAllOpens. Fails
+        // without it, or as a weaker barrier: models/lock_all.rs, by loom_tests/tests/mutants.rs.
+        mem_sync_beside(Site::LockAlone);
+        if stays_alone(window, target) {
+            return Some(LockOwner { rank: origin, alone: true });
+        }
+    }
+    try_lock_beside_all(window, target, origin, queueing)
+}
+
+/// Whether a rank that has entered its target may go on without the window's lock; if not, it leaves the target.
+#[inline]
+fn stays_alone(window: &LockAllWords, target: &LockWords) -> bool {
+    let alone = !window.is_used() || planted(Fault::StageIgnored);
+    if !alone {
+        target.leave(LockSide::RightExclusive);
+    }
+    alone
+}
+
+#[inline(never)]
+fn try_lock_beside_all(
+    window: &LockAllWords,
+    target: &LockWords,
+    origin: u32,
+    queueing: Queueing,
+) -> Option<LockOwner> {
+    if !window.lock.try_enter(LockSide::RightShared, queueing) {
+        return None;
+    }
+    if !target.try_enter(LockSide::RightExclusive, queueing) {
+        window.lock.leave(LockSide::RightShared);
+        return None;
+    }
+    Some(LockOwner { rank: origin, alone: false })
+}
+
+/// The end of every successful lock, by `holder` if it is exclusive.
+#[inline]
+fn granted(target: &LockWords, holder: Option<LockOwner>) {
     proc_sync(ProcSync::LockGranted);
     // Observes what earlier holders published; pairs with their UnlockPre through the state
     // word (or gate) of the lock. Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::LockPost);
-    if held == LockType::Exclusive {
-        // After LockPost, so that the last holder's `clear_owner` cannot overtake it.
-        target.set_owner(origin);
+    if let Some(holder) = holder {
+        // After LockPost, so that the last holder's `take_owner` cannot overtake it.
+        target.set_owner(holder);
     }
 }
 
@@ -99,23 +231,19 @@ pub fn lock_nocheck() {
 
 /// `MPI_Win_unlock`. Never blocks.
 #[inline]
-pub fn unlock(window: &LockWords, target: &LockWords, held: LockType) {
-    if held == LockType::Exclusive {
-        // Before UnlockPre, so that it cannot overtake the next holder's `set_owner`.
-        target.clear_owner();
-    }
+pub fn unlock(window: &LockAllWords, target: &LockWords, held: LockType) {
+    // Before UnlockPre, so that it cannot overtake the next holder's `set_owner`.
+    let alone = held == LockType::Shared || target.take_owner().is_none_or(|owner| owner.alone);
     // Publishes this holder's accesses; pairs with LockPost of later holders.
     // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::UnlockPre);
     proc_sync(ProcSync::LockReleased);
     match held {
         LockType::Shared => target.leave(LockSide::Left),
-        LockType::Exclusive => {
-            target.leave(LockSide::RightExclusive);
-            if !planted(Fault::LockAllIgnored) {
-                window.leave(LockSide::RightShared);
-            }
-        }
+        LockType::Exclusive => target.leave(LockSide::RightExclusive),
+    }
+    if !alone {
+        window.lock.leave(LockSide::RightShared);
     }
 }
 
@@ -126,18 +254,30 @@ pub fn unlock_nocheck() {
     mem_sync(Site::UnlockPre);
 }
 
-/// `MPI_Win_lock_all`: a shared lock on every target, at a cost that does not depend on their
-/// number. Not collective. Blocks while any target is locked exclusively.
-pub fn lock_all(window: &LockWords, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
-    window.enter(LockSide::LeftOfShared, Queueing::Fair, waiter)?;
+/// `MPI_Win_lock_all`: a shared lock on every target. From the second one of a window on, its cost does not depend
+/// on their number. Not collective. Blocks while any target is locked exclusively.
+pub fn lock_all<'a>(
+    window: &LockAllWords,
+    targets: impl IntoIterator<Item = &'a LockWords>,
+    waiter: &Waiter<'_>,
+) -> Result<(), JobFailed> {
+    if planted(Fault::OpenedLate) {
+        window.lock.enter(LockSide::LeftOfShared, Queueing::Fair, waiter)?;
+    }
+    if !window.is_open() {
+        window.open(targets, waiter)?;
+    }
+    if !planted(Fault::OpenedLate) {
+        window.lock.enter(LockSide::LeftOfShared, Queueing::Fair, waiter)?;
+    }
     granted_all();
     Ok(())
 }
 
 /// [`lock_all`], if it need not block.
 #[inline]
-pub fn try_lock_all(window: &LockWords) -> bool {
-    let entered = window.try_enter(LockSide::LeftOfShared, Queueing::Fair);
+pub fn try_lock_all(window: &LockAllWords) -> bool {
+    let entered = window.is_open() && window.lock.try_enter(LockSide::LeftOfShared, Queueing::Fair);
     if entered {
         granted_all();
     }
@@ -147,7 +287,7 @@ pub fn try_lock_all(window: &LockWords) -> bool {
 #[inline]
 fn granted_all() {
     proc_sync(ProcSync::LockGranted);
-    // Observes what exclusive holders of any target published; pairs with their UnlockPre.
+    // Observes what exclusive holders of any target published; pairs with their UnlockPre, or with LockAllOpened.
     // Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::LockAllPost);
 }
@@ -160,12 +300,12 @@ pub fn lock_all_nocheck() {
 
 /// `MPI_Win_unlock_all`. Never blocks.
 #[inline]
-pub fn unlock_all(window: &LockWords) {
+pub fn unlock_all(window: &LockAllWords) {
     // Publishes this holder's accesses; pairs with LockPost of later exclusive holders.
     // Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::UnlockAllPre);
     proc_sync(ProcSync::LockReleased);
-    window.leave(LockSide::LeftOfShared);
+    window.lock.leave(LockSide::LeftOfShared);
 }
 
 /// `MPI_Win_unlock_all` of a NOCHECK lock: the MEM_SYNC without the PROC_SYNC.

@@ -485,7 +485,8 @@ impl Transport {
                 (0..calls.comm().size()).find_map(|rank| self.exclusive_holder(calls, rank));
             record.set(&Awaited { kind: AwaitedKind::LockAll, holder, ..Awaited::default() });
         };
-        sync::lock_all(&self.words.lock_all, &calls.recording_waiter(at, &describe))
+        let targets = self.ranks.iter().map(|words| &*words.lock);
+        sync::lock_all(&self.words.lock_all, targets, &calls.recording_waiter(at, &describe))
             .map_err(|failed| calls.job_failed(failed, Call::LockAll))
     }
 
@@ -528,14 +529,14 @@ impl Transport {
 
     /// The world's rank that holds the lock of `target` exclusively, if one does.
     fn exclusive_holder(&self, calls: &Calls, target: u32) -> Option<u32> {
-        self.words_of(target).lock.owner().and_then(|owner| calls.comm().world_rank(owner))
+        self.words_of(target).lock.owner().and_then(|owner| calls.comm().world_rank(owner.rank))
     }
 
     /// The error of a wait for a lock that ended because the job failed.
     #[cold]
     fn lock_failed(&self, calls: &Calls, target: u32) -> Error {
         let owner = self.words_of(target).lock.owner();
-        let owner = owner.and_then(|rank| calls.comm().failed_rank(rank));
+        let owner = owner.and_then(|owner| calls.comm().failed_rank(owner.rank));
         let failed = owner.unwrap_or_else(|| calls.survivors.first_failed());
         Error::RankFailed {
             at: calls.place(Call::Lock),

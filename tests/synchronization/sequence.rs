@@ -51,6 +51,9 @@ fn is_drawn(event: &Event) -> bool {
                     | Site::ReleaseCarry
                     | Site::ParkBarrier
                     | Site::ParkReleased
+                    | Site::LockAlone
+                    | Site::LockAllOpens
+                    | Site::LockAllOpened
                     | Site::LockCarry
                     | Site::TablePre
                     | Site::TableCarry
@@ -289,22 +292,29 @@ fn lock_events(win: &Win, lock_type: LockType) -> Vec<Event> {
     events
 }
 
-/// Where no rank waits or sleeps, the drawings are complete, except for one look of the rank that
-/// leaves: whether a rank contends.
+/// Where no rank waits or sleeps, the drawings are complete, except for looks: of the rank that leaves, whether a
+/// rank contends; and of an exclusive locker and the first `lock_all`, for each other.
 #[test]
 fn uncontended_locks_have_no_fence_beside_the_drawn_ones() {
     spmd(1, |world: &Comm| {
         let win = words(world, 1);
-        for lock_type in [LockType::Shared, LockType::Exclusive] {
-            assert_eq!(lock_events(&win, lock_type), LOCK);
-            // An exclusive locker leaves the window's room of exclusive lockers, too.
-            let looks = if lock_type == LockType::Shared { 1 } else { 2 };
-            let unlock = [UNLOCK, &[MemSync(Site::ParkWaker); 2][..looks]].concat();
-            assert_eq!(record(|| win.unlock(Rank(0)).unwrap()).1, unlock);
+        let alone: &[Event] = &[MemSync(Site::LockAlone)];
+        let opening: &[Event] = &[MemSync(Site::LockAllOpens), MemSync(Site::LockAllOpened)];
+        for (alone, opening) in [(alone, opening), (NOTHING, NOTHING)] {
+            for lock_type in [LockType::Shared, LockType::Exclusive] {
+                // An exclusive locker that is not alone leaves the window's lock, too.
+                let (entry, looks) = match lock_type {
+                    LockType::Shared => (NOTHING, 1),
+                    LockType::Exclusive => (alone, 2 - alone.len()),
+                };
+                assert_eq!(lock_events(&win, lock_type), [entry, LOCK].concat());
+                let unlock = [UNLOCK, &[MemSync(Site::ParkWaker); 2][..looks]].concat();
+                assert_eq!(record(|| win.unlock(Rank(0)).unwrap()).1, unlock);
+            }
+            assert_eq!(record(|| win.lock_all().unwrap()).1, [opening, LOCK_ALL].concat());
+            let unlock_all = [UNLOCK_ALL, &[MemSync(Site::ParkWaker)]].concat();
+            assert_eq!(record(|| win.unlock_all().unwrap()).1, unlock_all);
         }
-        assert_eq!(record(|| win.lock_all().unwrap()).1, LOCK_ALL);
-        let unlock_all = [UNLOCK_ALL, &[MemSync(Site::ParkWaker)]].concat();
-        assert_eq!(record(|| win.unlock_all().unwrap()).1, unlock_all);
         free(win);
     });
 }
@@ -357,7 +367,7 @@ fn contended_lock(reported: &'static [&'static [Event]], before: fn(&Rc<Win>)) {
             let (waits, drawn) = events.split_at(events.len() - LOCK.len());
             assert_eq!(drawn, LOCK);
             // The first is that of the signal which the delay point raised.
-            let parks = [MemSync(Site::ParkWaiter), waker];
+            let parks = [MemSync(Site::ParkWaiter), waker, MemSync(Site::LockAlone)];
             assert!(!waits.is_empty() && waits.iter().all(|event| parks.contains(event)));
             win.unlock(Rank(0)).unwrap();
         }

@@ -4,9 +4,9 @@
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{JobFailed, Site};
 use crate::sync::{
-    BarrierWords, Exclusion, FenceKind, LockSide, LockType, LockWords, PostSlot, PostTable,
-    PscwWords, Queueing, Round, collective, complete, fence, lock, lock_all, post, start_one,
-    started, unlock, unlock_all, wait,
+    BarrierWords, Exclusion, FenceKind, LockAllWords, LockSide, LockType, LockWords, PostSlot,
+    PostTable, PscwWords, Queueing, Round, collective, complete, fence, lock, lock_all, post,
+    start_one, started, unlock, unlock_all, wait,
 };
 use crate::world::{Job, Message, each, run};
 
@@ -109,7 +109,7 @@ const SCENARIOS: &[Scenario] = &[
     held(
         "exclusive lock of a shared one",
         &[shared, shared_over],
-        &[exclusive_or_nothing, exclusive_over],
+        &[exclusive_after_all, exclusive_over],
     ),
     held("exclusive lock under lock_all", &[all, all_over], &[exclusive, exclusive_over]),
     held("lock_all", &[exclusive, exclusive_over], &[all, all_over]),
@@ -122,7 +122,7 @@ struct World {
     pscw: PscwWords,
     table: PostTable,
     slots: Vec<PostSlot>,
-    window: LockWords,
+    window: LockAllWords,
     target: LockWords,
     exclusion: Exclusion,
     /// Waits that no failure ends: the launcher's, and those of the test itself.
@@ -256,7 +256,10 @@ fn exclusive(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
 
 /// Of a target that only this rank may hold exclusively: where that fails, no rank holds the window's
 /// lock.
-fn exclusive_or_nothing(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
+fn exclusive_after_all(w: &World, memory: &mut Memory) -> Result<(), JobFailed> {
+    // From the first one on, exclusive lockers take the window's lock.
+    all(w, memory)?;
+    all_over(w, memory)?;
     let locked = locked(w, LockType::Exclusive);
     assert!(locked.is_ok() || !w.window.is_held(LockSide::RightShared), "keeps the window's lock");
     locked
@@ -277,7 +280,7 @@ fn shared_over(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
 }
 
 fn all(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    lock_all(&w.window, &w.job.waiter())
+    lock_all(&w.window, [&w.target], &w.job.waiter())
 }
 
 fn all_over(w: &World, _: &mut Memory) -> Result<(), JobFailed> {

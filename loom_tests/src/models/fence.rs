@@ -2,8 +2,8 @@
 
 use crate::explore::{BOUND_2, EXHAUSTIVE, Model, ONE_LOOK, WIDE};
 use crate::sync::{
-    self, BarrierWords, FenceKind, LockType, LockWords, OpenEpochs, Queueing, Round, fence, lock,
-    unlock,
+    self, BarrierWords, FenceKind, LockAllWords, LockType, LockWords, OpenEpochs, Queueing, Round,
+    fence, lock, unlock,
 };
 use crate::world::{Data, Job, each, passed, run};
 
@@ -36,7 +36,7 @@ struct World {
     window: Vec<Data>,
     open: Vec<OpenEpochs>,
     /// Those of the window and of the part of rank 0.
-    locks: [LockWords; 2],
+    locks: (LockAllWords, LockWords),
 }
 
 fn world(ranks: usize) -> World {
@@ -172,7 +172,7 @@ impl<'w> Member<'w> {
     /// `src/epoch/local.rs`: whether it has.
     fn lend(&self, with: impl FnOnce(&Data)) -> bool {
         let Member { w, rank, .. } = *self;
-        let ([window, target], waiter) = (&w.locks, w.job.waiter());
+        let ((window, target), waiter) = (&w.locks, w.job.waiter());
         passed(sync::passed(&w.words, w.window.len() as u32, self.round, &waiter));
         w.open[rank].leave_fence();
         passed(lock(window, target, LockType::Exclusive, rank as u32, Queueing::Fair, &waiter));

@@ -3,8 +3,8 @@
 use crate::explore::Model;
 use crate::prim::Word32;
 use crate::sync::{
-    LockType, LockWords, Queueing, flush, flush_all, flush_beside, flush_local, flush_local_all,
-    lock, lock_all, unlock, unlock_all, win_sync,
+    LockAllWords, LockType, LockWords, Queueing, flush, flush_all, flush_beside, flush_local,
+    flush_local_all, lock, lock_all, unlock, unlock_all, win_sync,
 };
 use crate::world::{Data, Job, Message, each, passed, run};
 
@@ -46,7 +46,7 @@ pub fn sync_forgotten(k: usize) -> Model {
 
 struct World {
     job: Job,
-    window: LockWords,
+    window: LockAllWords,
     target: LockWords,
     data: Data,
     messages: Vec<Message>,
@@ -55,7 +55,7 @@ struct World {
 fn world() -> World {
     World {
         job: Job::default(),
-        window: LockWords::default(),
+        window: LockAllWords::default(),
         target: LockWords::default(),
         data: Data::default(),
         messages: each(4),
@@ -66,7 +66,7 @@ fn world() -> World {
 /// flushes and sends on; rank 2 receives that, flushes and gets. Then the way back.
 fn relayed(ranks: usize, flush: Flush) {
     run(ranks, world, move |w, me| {
-        passed(lock_all(&w.window, &w.job.waiter()));
+        passed(lock_all(&w.window, [&w.target], &w.job.waiter()));
         let receive = |k: usize| w.messages[k].receive(&w.job, 1);
         match me {
             0 => {
@@ -98,7 +98,7 @@ fn relayed(ranks: usize, flush: Flush) {
 /// Both ranks are inside `lock_all`: a put, a flush and a message, and the same way back.
 fn there_and_back(ranks: usize, flush: Flush) {
     run(ranks, world, move |w, me| {
-        passed(lock_all(&w.window, &w.job.waiter()));
+        passed(lock_all(&w.window, [&w.target], &w.job.waiter()));
         if me == 0 {
             w.data.set(1);
             flush();

@@ -2,7 +2,8 @@
 
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::sync::{
-    LockSide, LockType, LockWords, Queueing, lock, lock_nocheck, try_lock, unlock, unlock_nocheck,
+    LockAllWords, LockSide, LockType, LockWords, Queueing, lock, lock_all, lock_nocheck, try_lock,
+    unlock, unlock_all, unlock_nocheck,
 };
 use crate::world::{Data, Job, Message, each, passed, run};
 
@@ -79,7 +80,7 @@ fn past_a_mere_waiter(ranks: usize) {
 /// One lock per target; two elements per target.
 pub(super) struct World {
     pub job: Job,
-    pub window: LockWords,
+    pub window: LockAllWords,
     pub targets: Vec<LockWords>,
     pub data: Vec<[Data; 2]>,
     pub messages: Vec<Message>,
@@ -88,11 +89,19 @@ pub(super) struct World {
 pub(super) fn world(targets: usize) -> World {
     World {
         job: Job::default(),
-        window: LockWords::default(),
+        window: LockAllWords::default(),
         targets: each(targets),
         data: each(targets),
         messages: each(2),
     }
+}
+
+/// [`world`] after the first `lock_all`.
+pub(super) fn opened(targets: usize) -> World {
+    let w = world(targets);
+    passed(lock_all(&w.window, &w.targets, &w.job.waiter()));
+    unlock_all(&w.window);
+    w
 }
 
 impl World {
@@ -136,10 +145,9 @@ impl World {
     }
 
     pub fn assert_free(&self) {
-        for lock in self.targets.iter().chain([&self.window]) {
-            for side in [LockSide::Left, LockSide::RightExclusive] {
-                assert!(!lock.is_held(side), "a lock is left held");
-            }
+        for side in [LockSide::Left, LockSide::RightExclusive] {
+            let of_targets = self.targets.iter().any(|lock| lock.is_held(side));
+            assert!(!of_targets && !self.window.is_held(side), "a lock is left held");
         }
     }
 }
@@ -276,7 +284,8 @@ fn owner(ranks: usize) {
         || world(1),
         |w, me| {
             w.lock(me, 0, LockType::Exclusive, Queueing::Fair);
-            assert_eq!(w.targets[0].owner(), Some(me as u32), "owner");
+            let owner = w.targets[0].owner().map(|owner| (owner.rank, owner.alone));
+            assert_eq!(owner, Some((me as u32, true)), "owner");
             w.unlock(0, LockType::Exclusive);
         },
     );

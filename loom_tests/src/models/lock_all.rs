@@ -1,8 +1,8 @@
 //! `lock_all` against exclusive lockers, and the scenarios that would deadlock without the
 //! invariants 6 and 7 of `src/sync/README.md`.
 
-use super::lock::{World, world};
-use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
+use super::lock::{World, opened, world};
+use crate::explore::{BOUND_1, BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::sync::{
     LockType, Queueing, lock_all, lock_all_nocheck, try_lock_all, unlock_all, unlock_all_nocheck,
 };
@@ -11,31 +11,44 @@ use crate::world::{passed, run};
 /// The models of this protocol.
 pub fn models() -> Vec<Model> {
     let mut models = vec![
-        Model::new("lock_all", "read all, write one", 2, read_all_write_one)
-            .within(BOUND_3, BOUND_5),
-        Model::new("lock_all", "read all, write one", 3, read_all_write_one),
         Model::new("lock_all", "nocheck", 2, nocheck),
-        Model::new("lock_all", "nested", 3, nested),
-        Model::new("lock_all", "holder waits for a reader", 3, holder_waits),
+        Model::new("lock_all", "two targets alone", 2, two_alone).within(BOUND_3, BOUND_5),
         Model::new("lock_all", "nested, two exclusive", 4, nested_four).within(WIDE, BOUND_2),
     ];
-    for writer in 0..2 {
-        let name = format!("one holder, rank {writer} writes");
-        let model = Model::new("lock_all", &name, 2, move |n| holders(n, writer));
-        models.push(model.within(BOUND_3, EXHAUSTIVE));
-    }
-    for writer in 0..3 {
-        let name = format!("two holders, rank {writer} writes");
-        let model = Model::new("lock_all", &name, 3, move |n| holders(n, writer));
-        models.push(model.within(BOUND_3, BOUND_3));
+    // The first `lock_all` of a window makes many more executions.
+    let unused = ("", world as Start, [BOUND_1, BOUND_2], BOUND_5);
+    let used = (", opened", opened as Start, [BOUND_2, BOUND_3], EXHAUSTIVE);
+    for (when, world, of_three, deep) in [unused, used] {
+        let model = |name: &str, ranks, body: fn(usize, Start)| {
+            Model::new("lock_all", &format!("{name}{when}"), ranks, move |n| body(n, world))
+        };
+        models.extend([
+            model("read all, write one", 2, read_all_write_one).within(BOUND_3, BOUND_5),
+            model("read all, write one", 3, read_all_write_one).within(of_three[0], of_three[1]),
+            model("nested", 3, nested),
+            model("holder waits for a reader", 3, holder_waits),
+        ]);
+        for writer in 0..2 {
+            let name = format!("one holder, rank {writer} writes{when}");
+            let model = Model::new("lock_all", &name, 2, move |n| holders(n, writer, world));
+            models.push(model.within(BOUND_3, deep));
+        }
+        for writer in 0..3 {
+            let name = format!("two holders, rank {writer} writes{when}");
+            let model = Model::new("lock_all", &name, 3, move |n| holders(n, writer, world));
+            models.push(model.within(BOUND_2, BOUND_3));
+        }
     }
     models
 }
 
+/// Makes the words: before the first `lock_all` of the window, or after it.
+type Start = fn(usize) -> World;
+
 impl World {
     fn lock_all(&self) {
         if !try_lock_all(&self.window) {
-            passed(lock_all(&self.window, &self.job.waiter()));
+            passed(lock_all(&self.window, &self.targets, &self.job.waiter()));
         }
     }
 
@@ -45,10 +58,10 @@ impl World {
 }
 
 /// Every rank reads all targets under `lock_all`, then writes one under its exclusive lock.
-pub(super) fn read_all_write_one(ranks: usize) {
+pub(super) fn read_all_write_one(ranks: usize, world: Start) {
     let w = run(
         ranks,
-        || world(2),
+        move || world(2),
         |w, me| {
             w.lock_all();
             w.look(0);
@@ -64,10 +77,10 @@ pub(super) fn read_all_write_one(ranks: usize) {
 }
 
 /// One rank writes, the others hold `lock_all`: two that leave, and one writer they admit.
-pub(super) fn holders(ranks: usize, writer: usize) {
+pub(super) fn holders(ranks: usize, writer: usize, world: Start) {
     let w = run(
         ranks,
-        || world(1),
+        move || world(1),
         move |w, me| {
             if me == writer {
                 w.write(me, 0);
@@ -85,7 +98,7 @@ pub(super) fn holders(ranks: usize, writer: usize) {
 fn nocheck(ranks: usize) {
     run(
         ranks,
-        || world(1),
+        move || world(1),
         |w, me| {
             if me == 1 {
                 w.messages[0].receive(&w.job, 1);
@@ -108,10 +121,10 @@ fn nocheck(ranks: usize) {
 
 /// Invariant 6: rank 0 holds target 0 and wants target 1. Rank 1 waits for target 0 on the exclusive side
 /// of the window's lock. Rank 2 waits for that side. Rank 0 must not queue behind rank 2.
-pub(super) fn nested(ranks: usize) {
+pub(super) fn nested(ranks: usize, world: Start) {
     let w = run(
         ranks,
-        || world(2),
+        move || world(2),
         |w, me| match me {
             0 => {
                 w.lock(me, 0, LockType::Shared, Queueing::Fair);
@@ -133,13 +146,39 @@ pub(super) fn nested(ranks: usize) {
     w.assert_free();
 }
 
+/// Rank 0 holds target 0 without the window's lock, and wants target 1. Rank 1 begins the first `lock_all`, and must
+/// not keep rank 0 out while it waits for it.
+fn two_alone(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(2),
+        |w, me| match me {
+            0 => {
+                w.lock(me, 0, LockType::Exclusive, Queueing::Fair);
+                w.count_up(0);
+                w.lock(me, 1, LockType::Exclusive, Queueing::HoldersOnly);
+                w.count_up(1);
+                w.unlock(1, LockType::Exclusive);
+                w.unlock(0, LockType::Exclusive);
+            }
+            _ => {
+                w.lock_all();
+                w.look(0);
+                w.look(1);
+                w.unlock_all();
+            }
+        },
+    );
+    w.assert_free();
+}
+
 /// Invariant 7: rank 0 holds `lock_all` until rank 1 has read target 0 under a shared lock, which
 /// does not conflict. Rank 2 wants target 0 exclusively: while it waits for rank 0 it must not
 /// keep rank 1 out.
-fn holder_waits(ranks: usize) {
+fn holder_waits(ranks: usize, world: Start) {
     let w = run(
         ranks,
-        || world(1),
+        move || world(1),
         |w, me| match me {
             0 => {
                 w.lock_all();
@@ -162,7 +201,7 @@ fn holder_waits(ranks: usize) {
 fn nested_four(ranks: usize) {
     let w = run(
         ranks,
-        || world(2),
+        || opened(2),
         |w, me| match me {
             0 => {
                 w.lock(me, 0, LockType::Shared, Queueing::Fair);

@@ -3,6 +3,7 @@
 //! A wake-up that is lost is a deadlock, which loom reports. The futex of the model is a mutex,
 //! which orders more than the kernel promises: memory order is shown by the polling models.
 
+use super::lock::{opened, world};
 use super::{accumulate, fence, lock, lock_all, pscw};
 use crate::explore::{BOUND_1, BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::prim::Site;
@@ -26,14 +27,15 @@ pub fn models() -> Vec<Model> {
         model("pscw, one way", 2, |n| pscw::origins(n, 1)).within(BOUND_2, EXHAUSTIVE),
         model("one reader", 2, |n| lock::readers(n, 0)).within(BOUND_3, EXHAUSTIVE),
         model("exclusive", 2, |n| lock::exclusive(n, 1)).within(BOUND_3, EXHAUSTIVE),
-        model("one holder", 2, |n| lock_all::holders(n, 0)).within(BOUND_3, EXHAUSTIVE),
+        model("one holder", 2, |n| lock_all::holders(n, 0, opened)).within(BOUND_3, EXHAUSTIVE),
+        model("one holder opens", 2, |n| lock_all::holders(n, 0, world)).within(BOUND_3, BOUND_3),
         Model::new("parking", "accumulate", 2, move |n| accumulate::counted(n, 1, sites))
             .within(BOUND_3, EXHAUSTIVE),
         model("lock", 2, lock::shared_then_exclusive).within(BOUND_3, BOUND_5),
         model("lock", 3, |n| lock::exclusive(n, 1)),
         model("lock, two readers", 3, |n| lock::readers(n, 0)),
-        model("lock_all", 2, lock_all::read_all_write_one).within(BOUND_2, BOUND_3),
-        model("nested locks", 3, lock_all::nested),
+        model("lock_all", 2, |n| lock_all::read_all_write_one(n, opened)).within(BOUND_2, BOUND_3),
+        model("nested locks", 3, |n| lock_all::nested(n, opened)),
         Model::new("parking", "accumulate", 3, move |n| accumulate::counted(n, 1, sites)),
     ];
     let contended = [
@@ -42,7 +44,7 @@ pub fn models() -> Vec<Model> {
         model("lock", 2, lock::shared_then_exclusive).within(BOUND_3, BOUND_5),
         model("lock", 3, |n| lock::exclusive(n, 1)).within(BOUND_2, BOUND_3),
         model("lock, two readers", 3, |n| lock::readers(n, 0)).within(BOUND_2, BOUND_3),
-        model("lock_all", 2, lock_all::read_all_write_one).within(BOUND_2, BOUND_3),
+        model("lock_all", 2, |n| lock_all::read_all_write_one(n, opened)).within(BOUND_2, BOUND_3),
     ];
     let contended = contended.into_iter().map(Model::contending);
     parked.into_iter().chain(contended).map(Model::parked).collect()

@@ -5,8 +5,8 @@ use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model};
 use crate::prim::{Fault, JobFailed, Word32, planted};
 use crate::sync::watch::{ring, until};
 use crate::sync::{
-    BarrierWords, Bell, FenceKind, LockType, LockWords, PscwWords, Queueing, Round, Watchers,
-    complete, fence, flush, flush_all, lock, lock_all, unlock, unlock_all, win_sync,
+    BarrierWords, Bell, FenceKind, LockAllWords, LockType, LockWords, PscwWords, Queueing, Round,
+    Watchers, complete, fence, flush, flush_all, lock, lock_all, unlock, unlock_all, win_sync,
 };
 use crate::world::{Data, Job, each, passed, run};
 
@@ -64,7 +64,7 @@ struct World {
     flags: Vec<Word32>,
     /// What the flag announces.
     data: Vec<Data>,
-    window: LockWords,
+    window: LockAllWords,
     target: LockWords,
     pscw: PscwWords,
     barrier: BarrierWords,
@@ -135,7 +135,7 @@ fn one_writer(ranks: usize, watcher: usize, completes: Completes) {
                 let (held, queueing) = (LockType::Exclusive, Queueing::Fair);
                 passed(lock(&w.window, &w.target, held, me as u32, queueing, &waiter));
             } else if unlocks_all {
-                passed(lock_all(&w.window, &waiter));
+                passed(lock_all(&w.window, [&w.target], &waiter));
             }
             w.write(watcher);
             completes(w, watcher);
