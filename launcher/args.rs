@@ -6,6 +6,7 @@ use crate::segment::check_name;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use onesided::launch::{MAX_RANKS, OnFailure, SegmentKind};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
@@ -113,6 +114,10 @@ struct Line {
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "end", value_parser = check)]
     check: Option<Check>,
+    /// Writes what --check has found to this file as JSON when the job ends, however it ends; implies
+    /// --check
+    #[arg(long, value_name = "FILE")]
+    check_report: Option<PathBuf>,
     /// What each rank is bound to, in turn: none; core, the hardware threads of a core; hwthread, one
     /// hardware thread. Unbound ranks that can have a core each avoid each other's cores
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = bind_to)]
@@ -183,6 +188,8 @@ pub struct Options {
     pub bind_to: BindTo,
     pub deadlock: OnDeadlock,
     pub check: Option<Check>,
+    /// Where the conflicts are written; then there is a check.
+    pub check_report: Option<PathBuf>,
     pub target: Option<Target>,
     /// Program and arguments; arguments alone if there is a target. Not empty without a target.
     pub arguments: Vec<OsString>,
@@ -250,7 +257,8 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         grace: line.grace,
         bind_to: line.bind_to,
         deadlock: line.deadlock,
-        check: line.check,
+        check: line.check.or(line.check_report.is_some().then_some(Check::End)),
+        check_report: line.check_report,
         target: name.map(|name| Target { kind, name, package, features }),
         arguments: line.command,
     })))
@@ -398,6 +406,15 @@ mod tests {
     }
 
     #[test]
+    fn a_report_of_conflicts_implies_the_check() {
+        for (line, check) in [(&["--check=report"][..], Check::Report), (&[], Check::End)] {
+            let line = [&["-n", "2", "--check-report", "c.json"], line, &["./app"]].concat();
+            let options = options(&line).unwrap();
+            assert_eq!((options.check, options.check_report), (Some(check), Some("c.json".into())));
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_one_line() {
         for line in [
             vec![],
@@ -414,6 +431,7 @@ mod tests {
             vec!["-n", "2", "--deadlock=maybe", "true"],
             vec!["-n", "2", "--bind-to", "moon", "true"],
             vec!["-n", "2", "--check=moon", "true"],
+            vec!["-n", "2", "--check-report"],
             vec!["-n", "2", "--status", "1"],
             vec!["--status"],
         ] {

@@ -1,5 +1,6 @@
 //! The launcher's messages and the exit code, by the cause of a job's end.
 
+pub mod conflicts;
 pub mod deadlock;
 pub mod standing;
 
@@ -7,7 +8,7 @@ use crate::limits::Need;
 use deadlock::Deadlock;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
-use onesided::launch::{Conflicts, RankStatus};
+use onesided::launch::RankStatus;
 use onesided::{Call, Error};
 use std::fmt;
 use std::io::{self, Write};
@@ -218,22 +219,6 @@ impl Cause {
                 _ => format!("cannot write {stream}: {}", plain(error)),
             },
             Cause::Refused(refusal) => refusal.to_string(),
-        }
-    }
-}
-
-/// The last message of a checked job that ends with `code`, if it has found anything.
-pub fn conflicts(found: Conflicts, code: u8) -> Option<String> {
-    let Conflicts { pairs, times, is_incomplete } = found;
-    let missed = "a table of the check was full, so conflicts may have been missed";
-    match (pairs, is_incomplete) {
-        (0, false) => None,
-        (0, true) => Some(format!("note: {missed}")),
-        (pairs, _) => {
-            let calls =
-                if pairs == 1 { "pair of calls conflicts" } else { "pairs of calls conflict" };
-            let missed = if is_incomplete { format!("; {missed}") } else { String::new() };
-            Some(format!("{pairs} {calls}, {times} times in all{missed}; exit code {code}"))
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::limits::Need;
 use crate::oom::OutOfMemory;
 use crate::output::{Output, STREAMS};
 use crate::ranks::{self, Rank, Start};
+use crate::report::conflicts::ConflictFile;
 use crate::report::{Cause, RankEnd, Refusal};
 use crate::segment::NamedSegment;
 use crate::signals::{self, Taken};
@@ -60,6 +61,8 @@ struct Supervisor<'a> {
     /// Lost ranks of a job that continues: the first cause, and their number.
     lost: Option<(Cause, usize)>,
     phase: Phase,
+    /// Where the conflicts are written at the end.
+    conflict_file: Option<ConflictFile>,
     /// Messages for the end of the job, besides the cause.
     notes: Vec<String>,
     reported: bool,
@@ -77,9 +80,10 @@ pub fn run(
 ) -> Result<u8, Refusal> {
     let bytes = segment.bytes().or(options.segment_size);
     let is_checked = options.check.is_some();
+    let conflict_file = options.check_report.as_deref().map(ConflictFile::create).transpose()?;
     let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure, is_checked)
         .map_err(Refusal::job)?;
-    let mut supervisor = Supervisor::new(options, command, &job, &taken, guard)
+    let mut supervisor = Supervisor::new(options, command, &job, &taken, guard, conflict_file)
         .map_err(|error| Refusal::system("cannot prepare the job", error))?;
     let binding = Binding::new(options.bind_to)
         .map_err(|error| Refusal::system("cannot bind the ranks to processors", error))?;
@@ -102,6 +106,7 @@ impl<'a> Supervisor<'a> {
         job: &'a Job,
         taken: &Taken,
         guard: Pid,
+        conflict_file: Option<ConflictFile>,
     ) -> io::Result<Supervisor<'a>> {
         let supervisor = Supervisor {
             options,
@@ -128,6 +133,7 @@ impl<'a> Supervisor<'a> {
             cause: None,
             lost: None,
             phase: Phase::Running,
+            conflict_file,
             notes: Vec::new(),
             reported: false,
             abandoned: false,

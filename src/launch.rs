@@ -25,7 +25,7 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
 pub(crate) use watch::JobWatch;
 
-pub use crate::check::Conflicts;
+pub use crate::check::{Conflict, ConflictAccess, Conflicts};
 
 pub use observe::{
     Awaited, AwaitedKind, AwaitedRead, Observed, RankStatus, Sleep, Standing, View,
@@ -185,6 +185,11 @@ impl Job {
     /// The conflicts that the ranks have found; `None` if the job is not checked.
     pub fn conflicts(&self) -> Option<Conflicts> {
         Conflicts::of(&self.segment).ok().flatten()
+    }
+
+    /// The same one by one, in the order in which they were found.
+    pub fn all_conflicts(&self) -> Vec<Conflict> {
+        Conflict::all(&self.segment).unwrap_or_default()
     }
 
     /// Whether the beginning of the segment is intact.

@@ -239,6 +239,25 @@ fn a_missing_flush_is_found() {
     assert!(printed.contains("rank 0 needs a flush of rank 0"), "{printed}");
 }
 
+/// A job that deadlocks writes the report of its conflicts, too.
+#[test]
+fn a_deadlock_has_a_report_of_conflicts() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("race.json");
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT).arg(installed("rmarun").get_program()).arg("--check-report").arg(&path);
+    let output = command.args(["-n", "2"]).arg(compiled("ends/race")).arg("wait").output().unwrap();
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(123), "{printed}");
+    let report = std::fs::read_to_string(&path).unwrap();
+    let [put, get] = ["MPI_Put", "MPI_Get"].map(|call| format!("{}\"", at("ends/race", call)));
+    for part in ["\"exit_code\": 123", "\"remedy\": \"rank 0 needs a flush of rank 0", &put, &get] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+}
+
 /// What others accept is accepted with one note in the job, and an error with `--strict`.
 #[test]
 fn plain_meanings_are_accepted_unless_told_otherwise() {

@@ -2,7 +2,7 @@
 
 use super::Supervisor;
 use crate::args::{Check, OnDeadlock, Options};
-use crate::report::{self, Cause, How};
+use crate::report::{self, Cause, How, conflicts};
 use crate::signals::{GUARD_DIED, SECOND_AFTER};
 use crate::{guard, ranks, tree};
 use nix::sys::signal::{Signal, kill};
@@ -282,7 +282,10 @@ impl Supervisor<'_> {
         let drained = self.output.is_drained() || self.abandoned;
         let (code, word) = self.verdict();
         if !self.reported && (drained || since.elapsed() >= REPORT_AFTER) {
-            let check = self.conflicts().and_then(|found| report::conflicts(found, code));
+            if let Some(file) = self.conflict_file.take() {
+                self.notes.extend(file.write(self.job, self.options.ranks, code));
+            }
+            let check = self.conflicts().and_then(|found| conflicts::summary(found, code));
             let last = check.iter().chain(&word);
             let messages: Vec<&str> = self.notes.iter().chain(last).map(String::as_str).collect();
             self.reported = self.output.print(&messages);

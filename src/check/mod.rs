@@ -19,7 +19,7 @@ mod rules;
 mod shadow;
 mod window;
 
-pub use report::Conflicts;
+pub use report::{Conflict, ConflictAccess, Conflicts};
 pub(crate) use rules::AccessKind;
 pub(crate) use window::{ByteRun, CheckedWindow};
 
@@ -77,7 +77,7 @@ struct CheckState {
     closed: Vec<u32>,
     /// The numbers of the program's lines, by their addresses.
     sites: HashMap<usize, u32>,
-    /// The same of a binding, by their texts.
+    /// The same of texts: a binding's lines, and names of windows.
     lines: HashMap<String, u32>,
 }
 
@@ -179,21 +179,26 @@ impl Checker {
     /// The number of a line of the program; zero if it is unknown. Under the lock. `line` is what the binding has
     /// found, if there is one.
     fn site(&self, state: &mut CheckState, access: &CheckedAccess, line: Option<&str>) -> u32 {
-        let intern = |text: &str, line| report::intern(&self.words, &self.sites, text, line);
         if let Some(text) = line {
-            if let Some(number) = state.lines.get(text) {
-                return *number;
-            }
-            let number = intern(text, None);
-            state.lines.insert(text.to_owned(), number);
-            return number;
+            return self.text(state, text);
         }
         let at = access.at;
-        let known = || intern(at.file(), Some((at.line(), at.column())));
+        let line = Some((at.line(), at.column()));
+        let known = || report::intern(&self.words, &self.sites, at.file(), line);
         match has_binding() {
             true => 0,
             false => *state.sites.entry(ptr::from_ref(at).addr()).or_insert_with(known),
         }
+    }
+
+    /// The number of a text without line and column. Under the lock.
+    fn text(&self, state: &mut CheckState, text: &str) -> u32 {
+        if let Some(number) = state.lines.get(text) {
+            return *number;
+        }
+        let number = report::intern(&self.words, &self.sites, text, None);
+        state.lines.insert(text.to_owned(), number);
+        number
     }
 
     /// The number of an operation that is issued now. Under the lock; `None` if the table is full.

@@ -1,22 +1,22 @@
 //! What was found: records that outlive the ranks, and sentences.
 
-use super::{CheckState, Checker};
+use super::{AccessKind, CheckState, Checker};
 use crate::call::Call;
+use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::prim::Word64;
 use crate::shm::{CheckTables, CheckWords, ConflictWords, OperationWords, Segment, SiteWords};
+use std::fmt;
 use std::io::Write as _;
 use std::ops::Range;
 
 /// An earlier operation that conflicts with the present one.
 pub(super) struct FoundConflict {
-    /// The earlier one; later the report of both.
     number: u32,
     /// The first bytes that both access, from the beginning of the part.
     bytes: Range<u64>,
     /// Granules in which it was found.
     times: u32,
-    report: String,
 }
 
 /// What all ranks of a job have found.
@@ -43,6 +43,153 @@ impl Conflicts {
     }
 }
 
+/// Two accesses that conflict, as the first ranks that met this pair of lines had it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The window's name.
+    pub window: String,
+    /// The rank of the window whose part both access.
+    pub target: u32,
+    /// The first bytes that both access, from the beginning of the part.
+    pub bytes: Range<u64>,
+    /// The earlier one in the order of the checks, and the later one.
+    pub accesses: [ConflictAccess; 2],
+    /// How often this pair of lines conflicted.
+    pub times: u32,
+    reason: Reason,
+}
+
+/// One of two accesses that conflict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConflictAccess {
+    /// Rank of the job.
+    pub rank: u32,
+    /// The call.
+    pub call: Call,
+    /// Its column in the table of rules, as in "put".
+    pub kind: &'static str,
+    /// The predefined datatype of an accumulate.
+    pub datatype: Option<Datatype>,
+    /// The program's line, if it is known: file:line:column, or as the binding has found it.
+    pub line: Option<String>,
+}
+
+/// Why nothing orders two accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+enum Reason {
+    /// Of one rank, which has not completed the first one.
+    Own,
+    /// The ranks have synchronised before the first one was complete.
+    Incomplete,
+    /// The ranks have not synchronised since a load or store.
+    Local,
+    /// The ranks have not synchronised since the first one.
+    Unordered,
+}
+
+/// All reasons, by their numbers.
+const REASONS: [Reason; 4] = [Reason::Own, Reason::Incomplete, Reason::Local, Reason::Unordered];
+
+impl Conflict {
+    /// Those of a job, in the order in which they were found; none if it is not checked.
+    pub(crate) fn all(segment: &Segment) -> Result<Vec<Conflict>> {
+        let Some(tables) = segment.layout().check else { return Ok(Vec::new()) };
+        let mapping = segment.mapping();
+        let words: &CheckWords = mapping.view(tables.words)?;
+        let pairs = words.conflicts.load().min(CheckTables::CONFLICTS);
+        let all: &[ConflictWords] = mapping.views(tables.conflicts, pairs as usize)?;
+        let sites = mapping.views(tables.sites, CheckTables::SITES as usize)?;
+        Ok(all.iter().map(|one| Conflict::read(sites, one)).collect())
+    }
+
+    fn read(sites: &[SiteWords], one: &ConflictWords) -> Conflict {
+        let access = |side: usize| {
+            let what = one.what[side].load();
+            let kind = AccessKind::of_word((what >> 8) as u8);
+            ConflictAccess {
+                rank: one.ranks[side].load(),
+                call: Call::from_word(what & 0xff).unwrap_or(Call::None),
+                kind: kind.name(),
+                datatype: kind.is_accumulate().then(|| Datatype::of_number(what >> 16)).flatten(),
+                line: text_of(sites, one.sites[side].load()),
+            }
+        };
+        let (start, bytes) = (one.start.load(), one.bytes.load());
+        Conflict {
+            window: text_of(sites, one.window.load()).unwrap_or_default(),
+            target: one.target.load(),
+            bytes: start..start.saturating_add(bytes.max(1)),
+            accesses: [access(0), access(1)],
+            times: one.count.load(),
+            reason: REASONS.get(one.reason.load() as usize).copied().unwrap_or(Reason::Unordered),
+        }
+    }
+
+    /// Why nothing orders the two.
+    pub fn reason(&self) -> String {
+        let ([a, b], [first, second]) = (self.ranks(), self.calls());
+        match self.reason {
+            Reason::Own => format!("nothing completes the {first} before the {second}"),
+            Reason::Incomplete => format!(
+                "rank {a} has synchronised with rank {b}, but its {first} was not complete at rank {} then",
+                self.target
+            ),
+            Reason::Local | Reason::Unordered => {
+                format!("nothing synchronises rank {a} with rank {b} between the two")
+            }
+        }
+    }
+
+    /// Which call would order them.
+    pub fn remedy(&self) -> String {
+        let ([a, b], [first, _], target) = (self.ranks(), self.calls(), self.target);
+        match self.reason {
+            Reason::Own => {
+                format!("a flush of rank {target} between the two, or another epoch, would")
+            }
+            Reason::Incomplete => format!(
+                "rank {a} needs a flush of rank {target}, or the end of the epoch, before that"
+            ),
+            Reason::Local => {
+                "a fence, a lock, post and start, a barrier or a message would".to_owned()
+            }
+            Reason::Unordered => format!(
+                "rank {a} has to complete its {first} (fence, complete, unlock or flush), and then to \
+                 synchronise with rank {b} (fence, lock, wait, a barrier or a message)"
+            ),
+        }
+    }
+
+    fn ranks(&self) -> [u32; 2] {
+        self.accesses.each_ref().map(|access| access.rank)
+    }
+
+    fn calls(&self) -> [&'static str; 2] {
+        self.accesses.each_ref().map(|access| access.call.name())
+    }
+}
+
+/// Both accesses, why nothing orders them, and which call would: some lines.
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Conflict { window, target, bytes, .. } = self;
+        let (first, last) = (bytes.start, bytes.end - 1);
+        writeln!(
+            f,
+            "onesided: conflict in window '{window}', bytes {first} to {last} of rank {target}:"
+        )?;
+        for access in &self.accesses {
+            write!(f, "  rank {}: {}", access.rank, access.call.name())?;
+            match &access.line {
+                Some(line) => writeln!(f, " at {line}")?,
+                None => writeln!(f)?,
+            }
+        }
+        writeln!(f, "  {}; {}", self.reason(), self.remedy())
+    }
+}
+
 impl FoundConflict {
     /// Adds bytes that an earlier operation accesses, too.
     pub(super) fn add(all: &mut Vec<FoundConflict>, number: u32, bytes: Range<u64>) {
@@ -53,7 +200,7 @@ impl FoundConflict {
                     found.bytes.end = bytes.end;
                 }
             }
-            None => all.push(FoundConflict { number, bytes, times: 1, report: String::new() }),
+            None => all.push(FoundConflict { number, bytes, times: 1 }),
         }
     }
 }
@@ -93,117 +240,89 @@ fn bytes_of(words: &[Word64; SiteWords::FILE_BYTES / 8]) -> [u8; SiteWords::FILE
     bytes
 }
 
-/// " at file:line:column", or nothing if the line is unknown.
-fn place(sites: &[SiteWords], number: u32) -> String {
-    let Some(site) = number.checked_sub(1).and_then(|at| sites.get(at as usize)) else {
-        return String::new();
-    };
+/// "file:line:column", or another text of the table; `None` for number zero.
+fn text_of(sites: &[SiteWords], number: u32) -> Option<String> {
+    let site = number.checked_sub(1).and_then(|at| sites.get(at as usize))?;
     let file = bytes_of(&site.file);
     let end = file.iter().position(|byte| *byte == 0).unwrap_or(file.len());
     let file = String::from_utf8_lossy(&file[..end]).replace(char::is_control, "\u{fffd}");
-    match (site.line.load(), site.column.load()) {
-        (0, _) => format!(" at {file}"),
-        (line, column) => format!(" at {file}:{line}:{column}"),
-    }
+    Some(match (site.line.load(), site.column.load()) {
+        (0, _) => file,
+        (line, column) => format!("{file}:{line}:{column}"),
+    })
 }
 
-fn call_of(operation: &OperationWords) -> Call {
-    Call::from_word(operation.what.load() & 0xff).unwrap_or(Call::None)
-}
-
-/// Records the conflicts of operation `number` of this rank. Returns those whose pair of lines is new, with their
-/// reports. Under the lock.
+/// Records the conflicts of operation `number` of this rank. Returns those whose pair of lines is new. Under the
+/// lock.
 pub(super) fn record(
     checker: &Checker,
-    state: &CheckState,
-    target: u32,
+    state: &mut CheckState,
+    (window, target): (&str, u32),
     number: u32,
-    found: Vec<FoundConflict>,
-) -> Vec<FoundConflict> {
-    let new = |mut one: FoundConflict| {
+    found: &[FoundConflict],
+) -> Vec<Conflict> {
+    let new = |one: &FoundConflict| {
         let operations = [one.number, number].map(|at| &checker.operations[at as usize]);
-        is_new(checker, operations, target, &one).then(|| {
-            one.report = explain(checker, state, operations, target);
-            one
-        })
+        let words = new_pair(checker, operations, one)?;
+        words.window.store(checker.text(state, window));
+        words.target.store(target);
+        words.reason.store(reason(state, operations) as u32);
+        // Now the launcher may read it.
+        checker.words.conflicts.store(checker.words.conflicts.load() + 1);
+        Some(Conflict::read(&checker.sites, words))
     };
-    found.into_iter().filter_map(new).collect()
+    found.iter().filter_map(new).collect()
 }
 
-/// Counts the conflict of two operations; whether it is the first of their lines.
-fn is_new(checker: &Checker, of: [&OperationWords; 2], target: u32, found: &FoundConflict) -> bool {
+/// Counts the conflict of two operations. Returns a record for it if it is the first of their lines, and the table
+/// is not full.
+fn new_pair<'c>(
+    checker: &'c Checker,
+    of: [&OperationWords; 2],
+    found: &FoundConflict,
+) -> Option<&'c ConflictWords> {
     let pair = of.map(|operation| (operation.site.load(), operation.what.load()));
     let known = checker.words.conflicts.load();
     for one in checker.conflicts.iter().take(known as usize) {
         let other = [0, 1].map(|side| (one.sites[side].load(), one.what[side].load()));
         if other == pair || [other[1], other[0]] == pair {
             one.count.store(one.count.load().saturating_add(found.times));
-            return false;
+            return None;
         }
     }
     let Some(one) = checker.conflicts.get(known as usize) else {
         checker.words.is_full.store(1);
-        return false;
+        return None;
     };
     for (side, operation) in of.iter().enumerate() {
         one.sites[side].store(pair[side].0);
         one.what[side].store(pair[side].1);
         one.ranks[side].store(operation.rank.load());
     }
-    one.target.store(target);
     one.count.store(found.times);
     one.start.store(found.bytes.start);
     one.bytes.store(found.bytes.end - found.bytes.start);
-    checker.words.conflicts.store(known + 1);
-    true
+    Some(one)
 }
 
-/// Both accesses, why nothing orders them, and which call would.
-fn explain(checker: &Checker, state: &CheckState, of: [&OperationWords; 2], target: u32) -> String {
-    let mut text = String::new();
-    for operation in of {
-        let (rank, place) = (operation.rank.load(), place(&checker.sites, operation.site.load()));
-        text += &format!("  rank {rank}: {}{place}\n", call_of(operation).name());
-    }
-    let [earlier, later] = of;
+/// Why nothing orders the later operation, of this rank, behind the earlier one.
+fn reason(state: &CheckState, [earlier, later]: [&OperationWords; 2]) -> Reason {
     let (a, b) = (earlier.rank.load(), later.rank.load());
-    let (first, second) = (call_of(earlier).name(), call_of(later).name());
     let known = state.clock.get(a as usize).copied().unwrap_or_default();
-    let is_local = super::AccessKind::of_word((earlier.what.load() >> 8) as u8).is_local();
-    let why = if a == b {
-        format!(
-            "nothing completes the {first} before the {second}; a flush of rank {target} between the two, \
-             or another epoch, would"
-        )
-    } else if earlier.issued.load() <= known && !is_local {
-        format!(
-            "rank {a} has synchronised with rank {b}, but its {first} was not complete at rank {target} \
-             then; rank {a} needs a flush of rank {target}, or the end of the epoch, before that"
-        )
-    } else if is_local {
-        format!(
-            "nothing synchronises rank {a} with rank {b} between the two; a fence, a lock, post and \
-             start, a barrier or a message would"
-        )
-    } else {
-        format!(
-            "nothing synchronises rank {a} with rank {b} between the two; rank {a} has to complete its \
-             {first} (fence, complete, unlock or flush), and then to synchronise with rank {b} (fence, \
-             lock, wait, a barrier or a message)"
-        )
-    };
-    text + "  " + &why
+    let is_local = AccessKind::of_word((earlier.what.load() >> 8) as u8).is_local();
+    match is_local {
+        _ if a == b => Reason::Own,
+        true => Reason::Local,
+        false if earlier.issued.load() <= known => Reason::Incomplete,
+        false => Reason::Unordered,
+    }
 }
 
-/// Prints new conflicts on standard error.
-pub(super) fn print(window: &str, target: u32, found: &[FoundConflict]) {
-    for FoundConflict { bytes, report, .. } in found {
-        let text = format!(
-            "onesided: conflict in window '{window}', bytes {} to {} of rank {target}:\n{report}\n",
-            bytes.start,
-            bytes.end - 1,
-        );
+/// Prints new conflicts on standard error. Each is one write of less than PIPE_BUF bytes, so that the launcher reads
+/// all of its lines together, and no other rank's line comes between them.
+pub(super) fn print(found: &[Conflict]) {
+    for conflict in found {
         // Standard error may be closed.
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        let _ = std::io::stderr().write_all(conflict.to_string().as_bytes());
     }
 }

@@ -55,6 +55,23 @@ impl AccessKind {
         TABLE[self as usize][other as usize]
     }
 
+    /// Its row and column in the table of the documentation.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Put => "put",
+            Get => "get",
+            Update => "update",
+            Fetch => "fetch",
+            Load => "load",
+            Store => "store",
+        }
+    }
+
+    /// Whether it has a predefined datatype.
+    pub(super) fn is_accumulate(self) -> bool {
+        matches!(self, Update | Fetch)
+    }
+
     /// Whether it is complete when the call returns.
     pub(crate) fn is_local(self) -> bool {
         matches!(self, Load | Store)

@@ -259,7 +259,7 @@ impl CheckedWindow {
         target: u32,
         each: impl FnOnce(&mut dyn FnMut(ByteRun)),
     ) {
-        let (mut found, line) = (Vec::new(), line_by_binding());
+        let (mut new, line) = (Vec::new(), line_by_binding());
         let mut state = checker.state();
         // If the job ends, so does the check.
         let _ = checker.words.lock.0.run(SITES, waiter, |_| {
@@ -277,15 +277,16 @@ impl CheckedWindow {
                 datatype,
                 latest: (0, Judgement::default()),
             };
+            let mut found = Vec::new();
             each(&mut |part| self.touch(&mut accessing, target, part, &mut found));
-            found = report::record(checker, &state, target, number, std::mem::take(&mut found));
+            new = report::record(checker, &mut state, (&self.name, target), number, &found);
         });
         drop(state);
         if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
             // A rank that waits for a value may see this one before its flush.
             checker.raise([self.of_target(target, OfTarget::Rung)]);
         }
-        report::print(&self.name, target, &found);
+        report::print(&new);
     }
 
     /// Accesses a run of bytes.

@@ -162,6 +162,11 @@ impl Datatype {
         }
     }
 
+    /// The one whose discriminant this is.
+    pub(crate) fn of_number(number: u32) -> Option<Datatype> {
+        Self::ALL.into_iter().chain(Self::UNTYPED).find(|one| *one as u32 == number)
+    }
+
     /// The name in the standard.
     pub fn name(self) -> &'static str {
         match self {

@@ -28,10 +28,10 @@ pub(crate) struct FreeList {
     pub(crate) free: Word32,
 }
 
-/// A line of the program.
+/// A line of the program, or the name of a window.
 #[repr(C)]
 pub(crate) struct SiteWords {
-    /// The end of the file's path.
+    /// The end of the file's path, or of the name.
     pub(crate) file: [Word64; SiteWords::FILE_BYTES / 8],
     pub(crate) line: Word32,
     pub(crate) column: Word32,
@@ -81,6 +81,10 @@ pub(crate) struct ConflictWords {
     pub(crate) ranks: [Word32; 2],
     /// The rank of the window whose part they access.
     pub(crate) target: Word32,
+    /// The number of the window's name among the lines; zero if that table was full.
+    pub(crate) window: Word32,
+    /// Why nothing orders them, by a number.
+    pub(crate) reason: Word32,
     /// How often it was found.
     pub(crate) count: Word32,
     /// The first bytes that both access.

@@ -1,7 +1,11 @@
 //! What a new user does wrong first, and what is printed.
 
 use crate::support::job;
-use onesided::{Access, FenceAssert, Rank, Window};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use onesided::{Access, Comm, FenceAssert, Op, Rank, Window};
+use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// The lines of a report, without the rank's number before each.
 fn report(output: &str) -> Vec<&str> {
@@ -101,4 +105,137 @@ fn a_program_without_conflicts() {
     let Some(outcome) = outcome else { return };
     assert!(outcome.status.success(), "{}", outcome.output);
     assert!(!outcome.output.contains("onesided: conflict"), "{}", outcome.output);
+}
+
+#[test]
+fn reports_of_several_ranks_do_not_mix() {
+    let outcome = job(4, &["--check"], |world| {
+        let mut window = Window::<u64>::allocate(world, 1).expect("memory");
+        let (epoch, own) = (window.lock_all().expect("no epoch is open"), world.rank());
+        world.barrier().expect("all ranks live");
+        // Each line conflicts with those before it, on each rank, and the first rank that finds it reports it.
+        epoch.put(&[1], own, 0).expect("it is open");
+        epoch.put(&[2], own, 0).expect("it is open");
+        epoch.put(&[3], own, 0).expect("it is open");
+        epoch.put(&[4], own, 0).expect("it is open");
+        epoch.put(&[5], own, 0).expect("it is open");
+        epoch.put(&[6], own, 0).expect("it is open");
+        epoch.unlock_all().expect("it is open");
+        window.free().expect("no epoch is open");
+    });
+    let Some(outcome) = outcome else { return };
+    let lines: Vec<&str> = outcome.output.lines().collect();
+    let is_head = |line: &&str| line.contains("] onesided: conflict");
+    let reports = lines.iter().enumerate().filter(|(_, line)| is_head(line));
+    for (at, head) in reports.clone() {
+        let tag = head.split_once(' ').expect("a rank's line has a tag").0;
+        for (line, begin) in lines[at + 1..].iter().zip(["  rank", "  rank", "  nothing completes"])
+        {
+            assert!(line.starts_with(&format!("{tag} {begin}")), "{}", outcome.output);
+        }
+    }
+    assert_eq!(reports.count(), 15, "{}", outcome.output);
+}
+
+/// How a job ends after its ranks have met one conflict.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Normal,
+    Killed,
+    Interrupted,
+}
+
+/// Two conflicts of one pair of lines: rank 0 puts to rank 1, which updates the same bytes; nothing is flushed.
+fn conflict(world: &Comm, end: End) {
+    let mut window = Window::<u32>::allocate(world, 4).expect("memory");
+    let epoch = window.lock_all().expect("no epoch is open");
+    for disp in [0, 2] {
+        if world.rank() == 0 {
+            epoch.put(&[1, 2], Rank(1), disp).expect("it is open");
+        }
+        world.barrier().expect("all ranks live");
+        if world.rank() == 1 {
+            epoch.accumulate(&[1, 2], Op::Sum, Rank(1), disp).expect("it is open");
+        }
+    }
+    world.barrier().expect("all ranks live");
+    match end {
+        End::Killed if world.rank() == 1 => std::process::abort(),
+        End::Interrupted if world.rank() == 1 => {
+            kill(Pid::parent(), Signal::SIGTERM).expect("the launcher lives");
+        }
+        _ => {}
+    }
+    if !matches!(end, End::Normal) {
+        let _ = world.recv(&mut [0u8], Rank(1 - world.rank().0), 0);
+    }
+    epoch.unlock_all().expect("it is open");
+    window.free().expect("no epoch is open");
+}
+
+/// Runs that job with a file for its report, and compares the two.
+fn report_of(end: End, options: &[&str], code: i32) {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("conflicts-{end:?}.json"));
+    let path = path.to_str().expect("a path of the build");
+    let options = [&["--check-report", path], options].concat();
+    let Some(outcome) = job(2, &options, |world| conflict(world, end)) else { return };
+    assert_eq!(outcome.status.code(), Some(code), "{}", outcome.output);
+    let text = std::fs::read_to_string(path).expect("the report is written");
+    let mut document: Value = serde_json::from_str(&text).expect("it is JSON");
+    for side in [0, 1] {
+        let line = document["conflicts"][0]["accesses"][side]["line"].take();
+        let line = line.as_str().expect("Rust knows its lines");
+        assert!(line.starts_with("tests/check/reports.rs:"), "{line}");
+        assert!(outcome.output.contains(&format!(" at {line}\n")), "{}", outcome.output);
+    }
+    let expected = json!({
+        "ranks": 2,
+        "exit_code": code,
+        "is_incomplete": false,
+        "conflicts": [{
+            "count": 2,
+            "window": "#0",
+            "target": 1,
+            "first_byte": 0,
+            "last_byte": 7,
+            "accesses": [
+                { "rank": 0, "call": "put", "access": "put", "datatype": null, "line": null },
+                {
+                    "rank": 1,
+                    "call": "accumulate",
+                    "access": "update",
+                    "datatype": "MPI_UINT32_T",
+                    "line": null,
+                },
+            ],
+            "reason": "rank 0 has synchronised with rank 1, but its put was not complete at rank 1 then",
+            "remedy": "rank 0 needs a flush of rank 1, or the end of the epoch, before that",
+        }],
+    });
+    assert_eq!(document, expected, "{}", outcome.output);
+}
+
+#[test]
+fn the_report_of_a_job_that_ends() {
+    report_of(End::Normal, &[], 124);
+}
+
+#[test]
+fn the_report_of_a_job_whose_rank_is_killed() {
+    report_of(End::Killed, &["--check=report"], 128 + Signal::SIGABRT as i32);
+}
+
+#[test]
+fn the_report_of_a_job_that_is_interrupted() {
+    report_of(End::Interrupted, &[], 128 + Signal::SIGTERM as i32);
+}
+
+#[test]
+fn a_report_that_cannot_be_written() {
+    let options = ["--check-report", "/nowhere/conflicts.json"];
+    let Some(outcome) = job(2, &options, |_| println!("a rank runs")) else { return };
+    assert_eq!(outcome.status.code(), Some(125), "{}", outcome.output);
+    let message = "cannot write the report '/nowhere/conflicts.json': No such file or directory";
+    assert!(outcome.output.contains(message), "{}", outcome.output);
+    assert!(!outcome.output.contains("a rank runs"), "{}", outcome.output);
 }

@@ -1,4 +1,5 @@
-/* Rank 0 puts, and rank 1 gets, with a barrier between the two but no flush. */
+/* Rank 0 puts, and rank 1 gets, with a barrier between the two but no flush. With an argument all ranks then wait for
+   ever. */
 #include <mpi.h>
 
 int main(int argc, char **argv)
@@ -14,6 +15,8 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1)
         MPI_Get(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    if (argc > 1)
+        MPI_Recv(&value, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
     MPI_Finalize();

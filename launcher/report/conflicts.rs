@@ -1,0 +1,88 @@
+//! What `rmarun --check` has found: the last message of the job, and the file of `--check-report`.
+
+use super::Refusal;
+use onesided::launch::{Conflict, ConflictAccess, Conflicts, Job};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The file of `--check-report`.
+pub struct ConflictFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl ConflictFile {
+    /// Creates it, or empties it, before any rank runs.
+    pub fn create(path: &Path) -> Result<ConflictFile, Refusal> {
+        let file =
+            File::create(path).map_err(|error| Refusal::system(&cannot_write(path), error))?;
+        Ok(ConflictFile { path: path.to_owned(), file })
+    }
+
+    /// Writes the conflicts of a job of that many ranks that ends with `code`. Returns what to print if it fails.
+    pub fn write(self, job: &Job, ranks: u32, code: u8) -> Option<String> {
+        let ConflictFile { path, file } = self;
+        let is_incomplete = job.conflicts().is_none_or(|found| found.is_incomplete);
+        let written = to_file(file, &document(ranks, code, &job.all_conflicts(), is_incomplete));
+        written.err().map(|error| Refusal::system(&cannot_write(&path), error).to_string())
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write the report '{}'", path.display())
+}
+
+fn to_file(mut file: File, document: &Value) -> io::Result<()> {
+    file.write_all(format!("{document:#}\n").as_bytes())
+}
+
+/// All conflicts of a job, as docs/check.md describes them.
+fn document(ranks: u32, code: u8, all: &[Conflict], is_incomplete: bool) -> Value {
+    json!({
+        "ranks": ranks,
+        "exit_code": code,
+        "is_incomplete": is_incomplete,
+        "conflicts": all.iter().map(conflict).collect::<Vec<_>>(),
+    })
+}
+
+fn conflict(found: &Conflict) -> Value {
+    json!({
+        "count": found.times,
+        "window": found.window,
+        "target": found.target,
+        "first_byte": found.bytes.start,
+        "last_byte": found.bytes.end - 1,
+        "accesses": found.accesses.each_ref().map(access),
+        "reason": found.reason(),
+        "remedy": found.remedy(),
+    })
+}
+
+fn access(access: &ConflictAccess) -> Value {
+    json!({
+        "rank": access.rank,
+        "call": access.call.name(),
+        "access": access.kind,
+        "datatype": access.datatype.map(|datatype| datatype.name()),
+        "line": access.line,
+    })
+}
+
+/// The last message of a checked job that ends with `code`, if it has found anything.
+pub fn summary(found: Conflicts, code: u8) -> Option<String> {
+    let Conflicts { pairs, times, is_incomplete } = found;
+    let missed = "a table of the check was full, so conflicts may have been missed";
+    match (pairs, is_incomplete) {
+        (0, false) => None,
+        (0, true) => Some(format!("note: {missed}")),
+        (pairs, _) => {
+            let calls =
+                if pairs == 1 { "pair of calls conflicts" } else { "pairs of calls conflict" };
+            let missed = if is_incomplete { format!("; {missed}") } else { String::new() };
+            Some(format!("{pairs} {calls}, {times} times in all{missed}; exit code {code}"))
+        }
+    }
+}
