@@ -329,10 +329,10 @@ impl MailboxState {
                 }
             }
         }
+        self.finish(slot, RequestOutcome { envelope, bytes, failure, clock });
         if let Some(block) = block {
             give_back(&context.segment, block)?;
         }
-        self.finish(slot, RequestOutcome { envelope, bytes, failure, clock });
         self.acknowledge(context, envelope.source, token)
     }
 
