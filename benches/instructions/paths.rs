@@ -18,11 +18,13 @@ pub fn run() {
     let mut doubles = Window::<f64>::allocate(world, WIDE).expect("a window");
     if world.rank() == 0 {
         let target = Rank(world.size() - 1);
+        // Before the first lock_all of the window.
+        locks(&mut window, target);
         moves(&mut window, target);
         atomics(&mut window, target);
         sums(&mut doubles, target);
         layouts(&mut doubles, target);
-        locks(&mut window, target);
+        locks_beside_all(&mut window, target);
     }
     if world.size() == 1 {
         active(world, &mut window);
@@ -138,13 +140,22 @@ fn locks(window: &mut Window<i64>, target: Rank) {
         ("lock shared + unlock", LockType::Shared),
         ("lock exclusive + unlock", LockType::Exclusive),
     ] {
-        path(what, |n| {
-            for _ in 0..n {
-                let epoch = window.lock(black_box(lock), target).expect("lock");
-                epoch.unlock().expect("the target is locked");
-            }
-        });
+        path(what, |n| lock_and_unlock(window, lock, target, n));
     }
+}
+
+fn lock_and_unlock(window: &mut Window<i64>, lock: LockType, target: Rank, times: u32) {
+    for _ in 0..times {
+        let epoch = window.lock(black_box(lock), target).expect("lock");
+        epoch.unlock().expect("the target is locked");
+    }
+}
+
+/// Locks after the first lock_all of the window.
+fn locks_beside_all(window: &mut Window<i64>, target: Rank) {
+    path("lock exclusive + unlock, after lock_all", |n| {
+        lock_and_unlock(window, LockType::Exclusive, target, n);
+    });
     path("lock_all + unlock_all", |n| {
         for _ in 0..n {
             let epoch = window.lock_all().expect("lock_all");

@@ -58,12 +58,12 @@ pub struct LockOwner {
     /// Its rank.
     pub rank: u32,
     /// Whether it does not hold the window's lock (`passive.rs`).
-    pub alone: bool,
+    pub is_alone: bool,
 }
 
 impl LockOwner {
-    /// Set in the word of each owner.
-    const SOME: u32 = 1 << 31;
+    /// Set in the word of an owner that holds the window's lock, too. The rest of the word is its rank plus one.
+    const BESIDE_ALL: u32 = 1 << 31;
 }
 
 #[repr(C)]
@@ -314,23 +314,24 @@ impl LockWords {
     /// [`LockWords::take_owner`].
     #[inline]
     pub fn set_owner(&self, owner: LockOwner) {
-        self.state.0.owner.store(owner.rank << 1 | u32::from(owner.alone) | LockOwner::SOME);
+        let beside_all = if owner.is_alone { 0 } else { LockOwner::BESIDE_ALL };
+        self.state.0.owner.store(owner.rank + (beside_all + 1));
     }
 
-    /// Clears the owner, before it leaves, and returns it.
+    /// Clears the owner, before it leaves, and returns whether it does not hold the window's lock.
     #[inline]
-    pub fn take_owner(&self) -> Option<LockOwner> {
-        let owner = self.owner();
+    pub fn take_owner(&self) -> bool {
+        let word = self.state.0.owner.load();
         self.state.0.owner.store(0);
-        owner
+        word & LockOwner::BESIDE_ALL == 0
     }
 
     /// The exclusive holder of the right side, if it has recorded itself.
-    #[inline]
     pub fn owner(&self) -> Option<LockOwner> {
         let word = self.state.0.owner.load();
-        let owner = LockOwner { rank: (word & !LockOwner::SOME) >> 1, alone: word & 1 != 0 };
-        (word & LockOwner::SOME != 0).then_some(owner)
+        let is_alone = word & LockOwner::BESIDE_ALL == 0;
+        let rank = (word & !LockOwner::BESIDE_ALL).checked_sub(1)?;
+        Some(LockOwner { rank, is_alone })
     }
 
     /// Whether any rank holds the lock on `side`. A snapshot: it may be old when it is returned. On a shared

@@ -97,14 +97,11 @@ pub fn lock(
     queueing: Queueing,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
-    let holder = match held {
-        LockType::Shared => {
-            target.enter(LockSide::Left, queueing, waiter)?;
-            None
-        }
-        LockType::Exclusive => Some(lock_exclusively(window, target, origin, queueing, waiter)?),
-    };
-    granted(target, holder);
+    if held == LockType::Exclusive {
+        return lock_exclusively(window, target, origin, queueing, waiter);
+    }
+    target.enter(LockSide::Left, queueing, waiter)?;
+    granted();
     Ok(())
 }
 
@@ -114,13 +111,14 @@ fn lock_exclusively(
     origin: u32,
     queueing: Queueing,
     waiter: &Waiter<'_>,
-) -> Result<LockOwner, JobFailed> {
+) -> Result<(), JobFailed> {
     if !window.is_used() {
         target.enter(LockSide::RightExclusive, queueing, waiter)?;
         // As in `try_lock_exclusively`; the queue may have admitted this rank without an instruction of its own.
         mem_sync(Site::LockAlone);
         if stays_alone(window, target) {
-            return Ok(LockOwner { rank: origin, alone: true });
+            granted_to(target, LockOwner { rank: origin, is_alone: true });
+            return Ok(());
         }
     }
     let target_first = planted(Fault::TargetFirst);
@@ -139,11 +137,12 @@ fn lock_exclusively(
         }
         entered?;
     }
-    Ok(LockOwner { rank: origin, alone: planted(Fault::LockAllIgnored) })
+    granted_to(target, LockOwner { rank: origin, is_alone: planted(Fault::LockAllIgnored) });
+    Ok(())
 }
 
 /// [`lock`], if it need not block.
-#[inline]
+#[inline(always)]
 pub fn try_lock(
     window: &LockAllWords,
     target: &LockWords,
@@ -151,75 +150,84 @@ pub fn try_lock(
     origin: u32,
     queueing: Queueing,
 ) -> bool {
-    let holder = match held {
-        LockType::Shared => target.try_enter(LockSide::Left, queueing).then_some(None),
-        LockType::Exclusive => try_lock_exclusively(window, target, origin, queueing).map(Some),
-    };
-    if let Some(holder) = holder {
-        granted(target, holder);
+    if held == LockType::Exclusive {
+        return try_lock_exclusively(window, target, origin, queueing);
     }
-    holder.is_some()
+    let entered = target.try_enter(LockSide::Left, queueing);
+    if entered {
+        granted();
+    }
+    entered
 }
 
-#[inline]
+#[inline(never)]
 fn try_lock_exclusively(
     window: &LockAllWords,
     target: &LockWords,
     origin: u32,
     queueing: Queueing,
-) -> Option<LockOwner> {
+) -> bool {
     if !window.is_used() {
-        if !target.try_enter(LockSide::RightExclusive, queueing) {
-            return None;
-        }
-        // Publishes the holder before the look at the stage: a full barrier, paired with LockAllOpens. Fails
-        // without it, or as a weaker barrier: models/lock_all.rs, by loom_tests/tests/mutants.rs.
-        mem_sync_beside(Site::LockAlone);
-        if stays_alone(window, target) {
-            return Some(LockOwner { rank: origin, alone: true });
-        }
+        return try_lock_alone(window, target, origin, queueing);
     }
-    try_lock_beside_all(window, target, origin, queueing)
+    if !window.lock.try_enter(LockSide::RightShared, queueing) {
+        return false;
+    }
+    if !target.try_enter(LockSide::RightExclusive, queueing) {
+        window.lock.leave(LockSide::RightShared);
+        return false;
+    }
+    granted_to(target, LockOwner { rank: origin, is_alone: false });
+    true
+}
+
+/// [`try_lock_exclusively`] without the window's lock.
+#[inline(never)]
+fn try_lock_alone(
+    window: &LockAllWords,
+    target: &LockWords,
+    origin: u32,
+    queueing: Queueing,
+) -> bool {
+    if !target.try_enter(LockSide::RightExclusive, queueing) {
+        return false;
+    }
+    // Publishes the holder before the look at the stage: a full barrier, paired with LockAllOpens. Fails
+    // without it, or as a weaker barrier: models/lock_all.rs, by loom_tests/tests/mutants.rs.
+    mem_sync_beside(Site::LockAlone);
+    // If not, the slow path takes the window's lock.
+    let is_alone = stays_alone(window, target);
+    if is_alone {
+        granted_to(target, LockOwner { rank: origin, is_alone });
+    }
+    is_alone
 }
 
 /// Whether a rank that has entered its target may go on without the window's lock; if not, it leaves the target.
 #[inline]
 fn stays_alone(window: &LockAllWords, target: &LockWords) -> bool {
-    let alone = !window.is_used() || planted(Fault::StageIgnored);
-    if !alone {
+    let is_alone = !window.is_used() || planted(Fault::StageIgnored);
+    if !is_alone {
         target.leave(LockSide::RightExclusive);
     }
-    alone
+    is_alone
 }
 
-#[inline(never)]
-fn try_lock_beside_all(
-    window: &LockAllWords,
-    target: &LockWords,
-    origin: u32,
-    queueing: Queueing,
-) -> Option<LockOwner> {
-    if !window.lock.try_enter(LockSide::RightShared, queueing) {
-        return None;
-    }
-    if !target.try_enter(LockSide::RightExclusive, queueing) {
-        window.lock.leave(LockSide::RightShared);
-        return None;
-    }
-    Some(LockOwner { rank: origin, alone: false })
-}
-
-/// The end of every successful lock, by `holder` if it is exclusive.
+/// The end of every successful lock.
 #[inline]
-fn granted(target: &LockWords, holder: Option<LockOwner>) {
+fn granted() {
     proc_sync(ProcSync::LockGranted);
     // Observes what earlier holders published; pairs with their UnlockPre through the state
     // word (or gate) of the lock. Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::LockPost);
-    if let Some(holder) = holder {
-        // After LockPost, so that the last holder's `take_owner` cannot overtake it.
-        target.set_owner(holder);
-    }
+}
+
+/// [`granted`] to an exclusive holder.
+#[inline]
+fn granted_to(target: &LockWords, holder: LockOwner) {
+    granted();
+    // After LockPost, so that the last holder's `take_owner` cannot overtake it.
+    target.set_owner(holder);
 }
 
 /// `MPI_Win_lock` with NOCHECK: the MEM_SYNC without the PROC_SYNC.
@@ -230,21 +238,33 @@ pub fn lock_nocheck() {
 }
 
 /// `MPI_Win_unlock`. Never blocks.
-#[inline]
+#[inline(always)]
 pub fn unlock(window: &LockAllWords, target: &LockWords, held: LockType) {
+    if held == LockType::Exclusive {
+        return unlock_exclusively(window, target);
+    }
+    released();
+    target.leave(LockSide::Left);
+}
+
+#[inline]
+fn unlock_exclusively(window: &LockAllWords, target: &LockWords) {
     // Before UnlockPre, so that it cannot overtake the next holder's `set_owner`.
-    let alone = held == LockType::Shared || target.take_owner().is_none_or(|owner| owner.alone);
+    let is_alone = target.take_owner();
+    released();
+    target.leave(LockSide::RightExclusive);
+    if !is_alone {
+        window.lock.leave(LockSide::RightShared);
+    }
+}
+
+/// The beginning of every unlock.
+#[inline]
+fn released() {
     // Publishes this holder's accesses; pairs with LockPost of later holders.
     // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::UnlockPre);
     proc_sync(ProcSync::LockReleased);
-    match held {
-        LockType::Shared => target.leave(LockSide::Left),
-        LockType::Exclusive => target.leave(LockSide::RightExclusive),
-    }
-    if !alone {
-        window.lock.leave(LockSide::RightShared);
-    }
 }
 
 /// `MPI_Win_unlock` of a NOCHECK lock: the MEM_SYNC without the PROC_SYNC.

@@ -284,7 +284,7 @@ fn owner(ranks: usize) {
         || world(1),
         |w, me| {
             w.lock(me, 0, LockType::Exclusive, Queueing::Fair);
-            let owner = w.targets[0].owner().map(|owner| (owner.rank, owner.alone));
+            let owner = w.targets[0].owner().map(|owner| (owner.rank, owner.is_alone));
             assert_eq!(owner, Some((me as u32, true)), "owner");
             w.unlock(0, LockType::Exclusive);
         },
