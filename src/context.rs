@@ -2,7 +2,7 @@
 //! record.
 
 use crate::call::Call;
-use crate::check::Checker;
+use crate::check::{Checker, Frequency};
 use crate::error::{Error, Place, Result};
 use crate::foreign;
 use crate::launch::{self, JobWatch, Membership};
@@ -182,6 +182,21 @@ impl Context {
     #[inline]
     pub(crate) fn checker(&self) -> Option<&Checker> {
         self.checker.as_deref()
+    }
+
+    /// In a checked job: looks for stores of the program, and then runs `f`, in a call that synchronises and was made
+    /// at `at`. Returns `None`, and does nothing, in another job.
+    pub(crate) fn synchronising<R>(
+        &self,
+        at: Option<&'static Location<'static>>,
+        frequency: Frequency,
+        f: impl FnOnce(&Checker) -> R,
+    ) -> Option<R> {
+        let checker = self.checker()?;
+        let looked = checker.look(&self.excluded(), self.call(), at, frequency);
+        let done = f(checker);
+        checker.looked(looked);
+        Some(done)
     }
 
     /// Whether this thread may be preferred by mutexes: not in a checked job, in which every call takes its

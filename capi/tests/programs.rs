@@ -239,6 +239,34 @@ fn a_missing_flush_is_found() {
     assert!(printed.contains("rank 0 needs a flush of rank 0"), "{printed}");
 }
 
+/// A store of the program itself: between which calls it happened.
+#[test]
+fn a_store_beside_a_put_is_found() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT).arg(installed("rmarun").get_program()).args(["--check", "-n", "2"]);
+    let output = command.arg(compiled("ends/store")).output().unwrap();
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(124), "{printed}");
+    let lines = ["opens", "MPI_Put", "ends */"].map(|call| at("ends/store", call));
+    let found = |start: &str, ends: &[&str]| {
+        let is_it =
+            |line: &str| line.starts_with(start) && ends.iter().all(|end| line.contains(end));
+        printed.lines().any(is_it)
+    };
+    assert!(found("onesided: conflict", &["bytes 4 to 4 of rank 0"]), "{printed}");
+    assert!(found("  rank 1: put at ", &[&lines[1]]), "{printed}");
+    let [opens, _, ends] = &lines;
+    // The store comes before the put, or behind it.
+    assert!(
+        found("  rank 0: store between fence at ", &[opens, " and fence at ", ends])
+            || found("  rank 0: store after fence at ", &[opens]),
+        "{printed}"
+    );
+}
+
 /// A job that deadlocks writes the report of its conflicts, too.
 #[test]
 fn a_deadlock_has_a_report_of_conflicts() {

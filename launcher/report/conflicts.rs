@@ -64,7 +64,7 @@ fn conflict(found: &Conflict) -> Value {
 fn access(access: &ConflictAccess) -> Value {
     json!({
         "rank": access.rank,
-        "call": access.call.name(),
+        "call": access.call_name(),
         "access": access.kind,
         "datatype": access.datatype.map(|datatype| datatype.name()),
         "line": access.line,
@@ -82,7 +82,8 @@ pub fn summary(found: Conflicts, code: u8) -> Option<String> {
             let calls =
                 if pairs == 1 { "pair of calls conflicts" } else { "pairs of calls conflict" };
             let missed = if is_incomplete { format!("; {missed}") } else { String::new() };
-            Some(format!("{pairs} {calls}, {times} times in all{missed}; exit code {code}"))
+            let times = if times == 1 { "once".into() } else { format!("{times} times") };
+            Some(format!("{pairs} {calls}, {times} in all{missed}; exit code {code}"))
         }
     }
 }

@@ -17,11 +17,13 @@
 mod report;
 mod rules;
 mod shadow;
+mod stores;
 mod window;
 
 pub use report::{Conflict, ConflictAccess, Conflicts};
 pub(crate) use rules::AccessKind;
-pub(crate) use window::{ByteRun, CheckedWindow};
+pub(crate) use stores::Frequency;
+pub(crate) use window::{AccessedBytes, ByteRun, CheckedWindow, WindowRanks};
 
 use crate::call::Call;
 use crate::error::Result;
@@ -33,7 +35,7 @@ use crate::shm::{
 use std::collections::HashMap;
 use std::panic::Location;
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The MEM_SYNCs of the lock of the tables: the words that it guards are the segment's, as those of the
 /// allocator.
@@ -64,6 +66,10 @@ pub(crate) struct Checker {
     conflicts: PlacedSlice<ConflictWords>,
     operations: PlacedSlice<OperationWords>,
     chains: PlacedSlice<ChainWords>,
+    /// For each rank the clock that it knows.
+    known: PlacedSlice<Word64>,
+    /// Ranks of the job.
+    ranks: usize,
     state: Mutex<CheckState>,
 }
 
@@ -79,6 +85,12 @@ struct CheckState {
     sites: HashMap<usize, u32>,
     /// The same of texts: a binding's lines, and names of windows.
     lines: HashMap<String, u32>,
+    /// The numbers of what stands for stores between two calls.
+    intervals: HashMap<(u32, u32), u32>,
+    /// The windows of this rank.
+    windows: Vec<Weak<CheckedWindow>>,
+    /// Memory that this rank has attached to dynamic windows: address and bytes.
+    attached: Vec<(u64, u64)>,
 }
 
 /// Operations with the same key are one until they are completed.
@@ -94,7 +106,8 @@ impl Checker {
     /// The checker of a rank, if its job is checked.
     pub(crate) fn join(segment: &Arc<Segment>, rank: u32) -> Result<Option<Box<Checker>>> {
         let Some(tables) = segment.layout().check else { return Ok(None) };
-        let mut clock = vec![0; segment.layout().ranks as usize];
+        let ranks = segment.layout().ranks as usize;
+        let mut clock = vec![0; ranks];
         clock[rank as usize] = 1;
         let state = CheckState {
             clock,
@@ -102,6 +115,9 @@ impl Checker {
             closed: Vec::new(),
             sites: HashMap::new(),
             lines: HashMap::new(),
+            intervals: HashMap::new(),
+            windows: Vec::new(),
+            attached: Vec::new(),
         };
         Ok(Some(Box::new(Checker {
             rank,
@@ -110,6 +126,8 @@ impl Checker {
             conflicts: segment.place_all(tables.conflicts, CheckTables::CONFLICTS as usize)?,
             operations: segment.place_all(tables.operations, tables.most_operations as usize)?,
             chains: segment.place_all(tables.chains, tables.most_chains as usize)?,
+            known: segment.place_all(tables.known, ranks * ranks)?,
+            ranks,
             state: Mutex::new(state),
         })))
     }
@@ -142,10 +160,15 @@ impl Checker {
 
     /// From now on this rank knows what the ranks knew that have published to these words.
     pub(crate) fn merge<'w>(&self, all: impl IntoIterator<Item = &'w [Word64]>) {
-        let mut state = self.state();
+        let (mut state, row) = (self.state(), self.row(self.rank));
         for at in all {
-            let known = state.clock.iter_mut().zip(at);
-            known.for_each(|(clock, word)| *clock = word.load().max(*clock));
+            for ((clock, word), known) in state.clock.iter_mut().zip(at).zip(row) {
+                let other = word.load();
+                if other > *clock {
+                    *clock = other;
+                    known.store(other);
+                }
+            }
         }
     }
 
@@ -153,7 +176,9 @@ impl Checker {
     fn advance(&self, state: &mut CheckState) {
         // Local accesses of the next clock are others.
         self.close(state, |key| AccessKind::of_word((key.what >> 8) as u8).is_local());
-        state.clock[self.rank as usize] += 1;
+        let clock = &mut state.clock[self.rank as usize];
+        *clock += 1;
+        self.row(self.rank)[self.rank as usize].store(*clock);
     }
 
     /// The operations of this rank on a window, or on one target of it, are complete at the target.
@@ -243,6 +268,12 @@ impl Checker {
         }
         list.used.store(number);
         Some(number)
+    }
+
+    /// One entry more names the operation.
+    fn retain(&self, number: u32) {
+        let entries = &self.operations[number as usize].entries;
+        entries.store(entries.load() + 1);
     }
 
     /// One entry less names the operation; it is reused when none does.

@@ -64,13 +64,14 @@ pub struct Conflict {
 pub struct ConflictAccess {
     /// Rank of the job.
     pub rank: u32,
-    /// The call.
+    /// The call; none for a store of the program itself.
     pub call: Call,
     /// Its column in the table of rules, as in "put".
     pub kind: &'static str,
     /// The predefined datatype of an accumulate.
     pub datatype: Option<Datatype>,
-    /// The program's line, if it is known: file:line:column, or as the binding has found it.
+    /// The program's line, if it is known: file:line:column, or as the binding has found it. Of a store of the
+    /// program itself, between which calls it happened.
     pub line: Option<String>,
 }
 
@@ -166,7 +167,19 @@ impl Conflict {
     }
 
     fn calls(&self) -> [&'static str; 2] {
-        self.accesses.each_ref().map(|access| access.call.name())
+        self.accesses.each_ref().map(ConflictAccess::name)
+    }
+}
+
+impl ConflictAccess {
+    /// Its call; none for a store of the program itself.
+    pub fn call_name(&self) -> Option<&'static str> {
+        (self.call != Call::None).then(|| self.call.name())
+    }
+
+    /// Its call, or "store" for a store of the program itself.
+    fn name(&self) -> &'static str {
+        self.call_name().unwrap_or(self.kind)
     }
 }
 
@@ -180,8 +193,9 @@ impl fmt::Display for Conflict {
             "onesided: conflict in window '{window}', bytes {first} to {last} of rank {target}:"
         )?;
         for access in &self.accesses {
-            write!(f, "  rank {}: {}", access.rank, access.call.name())?;
+            write!(f, "  rank {}: {}", access.rank, access.name())?;
             match &access.line {
+                Some(calls) if access.call == Call::None => writeln!(f, " {calls}")?,
                 Some(line) => writeln!(f, " at {line}")?,
                 None => writeln!(f)?,
             }
@@ -241,7 +255,7 @@ fn bytes_of(words: &[Word64; SiteWords::FILE_BYTES / 8]) -> [u8; SiteWords::FILE
 }
 
 /// "file:line:column", or another text of the table; `None` for number zero.
-fn text_of(sites: &[SiteWords], number: u32) -> Option<String> {
+pub(super) fn text_of(sites: &[SiteWords], number: u32) -> Option<String> {
     let site = number.checked_sub(1).and_then(|at| sites.get(at as usize))?;
     let file = bytes_of(&site.file);
     let end = file.iter().position(|byte| *byte == 0).unwrap_or(file.len());
@@ -252,21 +266,22 @@ fn text_of(sites: &[SiteWords], number: u32) -> Option<String> {
     })
 }
 
-/// Records the conflicts of operation `number` of this rank. Returns those whose pair of lines is new. Under the
-/// lock.
+/// Records the conflicts of operation `number` of a rank that knows `clock`. Returns those whose pair of lines is
+/// new. Under the lock.
 pub(super) fn record(
     checker: &Checker,
     state: &mut CheckState,
     (window, target): (&str, u32),
     number: u32,
     found: &[FoundConflict],
+    clock: &[u64],
 ) -> Vec<Conflict> {
     let new = |one: &FoundConflict| {
         let operations = [one.number, number].map(|at| &checker.operations[at as usize]);
         let words = new_pair(checker, operations, one)?;
         words.window.store(checker.text(state, window));
         words.target.store(target);
-        words.reason.store(reason(state, operations) as u32);
+        words.reason.store(reason(clock, operations) as u32);
         // Now the launcher may read it.
         checker.words.conflicts.store(checker.words.conflicts.load() + 1);
         Some(Conflict::read(&checker.sites, words))
@@ -305,10 +320,10 @@ fn new_pair<'c>(
     Some(one)
 }
 
-/// Why nothing orders the later operation, of this rank, behind the earlier one.
-fn reason(state: &CheckState, [earlier, later]: [&OperationWords; 2]) -> Reason {
+/// Why nothing orders the later operation, of a rank that knows `clock`, behind the earlier one.
+fn reason(clock: &[u64], [earlier, later]: [&OperationWords; 2]) -> Reason {
     let (a, b) = (earlier.rank.load(), later.rank.load());
-    let known = state.clock.get(a as usize).copied().unwrap_or_default();
+    let known = clock.get(a as usize).copied().unwrap_or_default();
     let is_local = AccessKind::of_word((earlier.what.load() >> 8) as u8).is_local();
     match is_local {
         _ if a == b => Reason::Own,

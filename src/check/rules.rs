@@ -72,6 +72,11 @@ impl AccessKind {
         matches!(self, Update | Fetch)
     }
 
+    /// Whether it leaves the bytes as they are.
+    pub(super) fn only_reads(self) -> bool {
+        matches!(self, Get | Fetch | Load)
+    }
+
     /// Whether it is complete when the call returns.
     pub(crate) fn is_local(self) -> bool {
         matches!(self, Load | Store)

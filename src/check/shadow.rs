@@ -3,8 +3,8 @@
 //! An entry is the number of an operation and a bit for each byte of the granule. A granule has four words.
 //! More entries lie in chains; the last word then has the number of the first chain, and no bits.
 
+use super::Checker;
 use super::rules::{AccessKind, Rule};
-use super::{CheckState, Checker};
 use crate::prim::Word32;
 use crate::shm::ChainWords;
 use std::iter::successors;
@@ -19,7 +19,10 @@ const BYTES: u32 = 0xff;
 /// An access of this rank to one granule after the other.
 pub(super) struct Accessing<'c> {
     pub(super) checker: &'c Checker,
-    pub(super) state: &'c CheckState,
+    /// What the rank knows of the others' clocks.
+    pub(super) clock: &'c [u64],
+    /// The rank that accesses.
+    pub(super) rank: u32,
     /// The operation, its kind and its datatype.
     pub(super) number: u32,
     pub(super) kind: AccessKind,
@@ -84,6 +87,36 @@ impl<'c> Accessing<'c> {
         self.insert(granule, (own, free), mask)
     }
 
+    /// Calls `found` with each earlier operation on the bytes `mask` of a granule that conflicts, and the bytes.
+    pub(super) fn look(&mut self, granule: &[Word32], mask: u32, mut found: impl FnMut(u32, u32)) {
+        for word in slots(self.checker, granule) {
+            let entry = word.load();
+            let (number, shared) = (entry >> NUMBER_SHIFT, entry & mask);
+            if shared != 0 && self.judge(number).conflicts {
+                found(number, shared);
+            }
+        }
+    }
+
+    /// Adds an entry for the bytes `mask` of a granule, without judging the others. Returns whether it could be
+    /// recorded.
+    pub(super) fn add(&self, granule: &[Word32], mask: u32) -> bool {
+        let (mut own, mut free) = (None, None);
+        for word in slots(self.checker, granule) {
+            match word.load() {
+                0 => free = free.or(Some(word)),
+                entry if entry >> NUMBER_SHIFT == self.number => own = Some(word),
+                _ => {}
+            }
+        }
+        self.insert(granule, (own, free), mask)
+    }
+
+    /// Whether an earlier operation on the same bytes conflicts.
+    pub(super) fn conflicts_with(&mut self, number: u32) -> bool {
+        self.judge(number).conflicts
+    }
+
     /// The same operation accesses the same granule once more.
     fn repeat(&mut self, mut found: impl FnMut(u32, u32)) -> bool {
         if self.judge(self.number).conflicts {
@@ -114,8 +147,7 @@ impl<'c> Accessing<'c> {
                 None => return false,
             },
         };
-        let operation = &checker.operations[self.number as usize];
-        operation.entries.store(operation.entries.load() + 1);
+        checker.retain(self.number);
         word.store(self.number << NUMBER_SHIFT | mask);
         true
     }
@@ -138,8 +170,8 @@ impl<'c> Accessing<'c> {
             true => operation.issued.load(),
             false => operation.completed.load(),
         };
-        let is_own = rank == self.checker.rank;
-        let known = self.state.clock.get(rank as usize).copied().unwrap_or(u64::MAX);
+        let is_own = rank == self.rank;
+        let known = self.clock.get(rank as usize).copied().unwrap_or(u64::MAX);
         let is_ordered = match completed {
             0 => false,
             _ if is_own => true,

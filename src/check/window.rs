@@ -15,10 +15,11 @@
 
 use super::report::{self, FoundConflict};
 use super::shadow::{Accessing, GRANULE_BYTES, Judgement, WORDS};
+use super::stores::{MOST_PART, StoredPage, bytes_of, mask_of};
 use super::{AccessKind, CheckedAccess, Checker, SITES};
 use crate::error::Result;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
-use crate::shm::{PlacedSlice, Segment};
+use crate::shm::{PageWords, PartWords, PlacedSlice, Segment, Span};
 use crate::sync::LockType;
 use std::sync::Arc;
 
@@ -58,10 +59,14 @@ pub(crate) struct ByteRun {
 /// What the check needs of a window.
 pub(crate) struct CheckedWindow {
     /// The window's block.
-    block: u64,
-    name: String,
+    pub(super) block: u64,
+    pub(super) name: String,
     /// This rank in the window.
-    rank: u32,
+    pub(super) rank: u32,
+    /// The ranks of the window, by their numbers in the job.
+    pub(super) world: Box<[u32]>,
+    /// This rank's part.
+    pub(super) own: Span,
     ranks: usize,
     /// Numbers of a clock.
     clocks: usize,
@@ -69,16 +74,55 @@ pub(crate) struct CheckedWindow {
     shadow: PlacedSlice<Word32>,
     /// The first granule of each rank's part, and after the last one the number of all.
     first: Box<[u64]>,
+    pub(super) parts: PlacedSlice<PartWords>,
+    pages: PlacedSlice<PageWords>,
+    /// The first page of each rank's part, and after the last one the number of all.
+    first_page: Box<[u64]>,
+}
+
+/// The ranks of a window, and where this rank's part is.
+pub(crate) struct WindowRanks<'w> {
+    /// This rank in the window.
+    pub(crate) rank: u32,
+    /// All, by their numbers in the job.
+    pub(crate) world: &'w [u32],
+    pub(crate) own: Span,
+    /// Whether ranks may store to each other's parts without a call.
+    pub(crate) is_shared: bool,
+}
+
+/// Where the tables of a window are behind each other, in bytes.
+struct Tables {
+    shadow: u64,
+    parts: u64,
+    pages: u64,
+    end: u64,
+}
+
+/// Pages of a part whose stores are looked for.
+fn pages_of(bytes: u64) -> u64 {
+    if bytes <= MOST_PART { bytes.div_ceil(PageWords::BYTES as u64) } else { 0 }
 }
 
 impl CheckedWindow {
     /// Bytes behind the other words of a window of `ranks` ranks with those parts, in a job with clocks of
     /// that many numbers.
     pub(crate) fn bytes(ranks: u32, clocks: u32, parts: impl Iterator<Item = u64>) -> u64 {
-        let words = Self::words_of(ranks as usize) as u64 * u64::from(clocks) * 8;
-        let granules =
-            parts.fold(0, |sum: u64, bytes| sum.saturating_add(bytes.div_ceil(GRANULE_BYTES)));
-        words.saturating_add(granules.saturating_mul(WORDS as u64 * 4))
+        let (granules, pages) = parts.fold((0u64, 0u64), |(granules, pages), bytes| {
+            let more = bytes.div_ceil(GRANULE_BYTES);
+            (granules.saturating_add(more), pages.saturating_add(pages_of(bytes)))
+        });
+        Self::tables((ranks as usize, clocks as usize), granules, pages).end
+    }
+
+    fn tables((ranks, clocks): (usize, usize), granules: u64, pages: u64) -> Tables {
+        let align = align_of::<PartWords>() as u64;
+        let shadow = Self::words_of(ranks) as u64 * clocks as u64 * 8;
+        let shadow_end = shadow.saturating_add(granules.saturating_mul(WORDS as u64 * 4));
+        let parts = shadow_end.checked_next_multiple_of(align).unwrap_or(u64::MAX);
+        let pages_start = parts.saturating_add(ranks as u64 * size_of::<PartWords>() as u64);
+        let bytes = pages.saturating_mul(size_of::<PageWords>() as u64);
+        Tables { shadow, parts, pages: pages_start, end: pages_start.saturating_add(bytes) }
     }
 
     fn words_of(ranks: usize) -> usize {
@@ -90,26 +134,46 @@ impl CheckedWindow {
         segment: &Arc<Segment>,
         (block, at): (u64, u64),
         name: &str,
-        rank: u32,
+        of: WindowRanks<'_>,
         parts: impl ExactSizeIterator<Item = u64>,
     ) -> Result<CheckedWindow> {
         let (ranks, clocks) = (parts.len(), segment.layout().ranks as usize);
-        let mut first = vec![0];
+        let (mut first, mut first_page) = (vec![0], vec![0]);
         for bytes in parts {
             first.push(first[first.len() - 1] + bytes.div_ceil(GRANULE_BYTES));
+            let pages = if of.is_shared { 0 } else { pages_of(bytes) };
+            first_page.push(first_page[first_page.len() - 1] + pages);
         }
-        let numbers = Self::words_of(ranks) * clocks;
-        let granules = first[ranks] as usize;
+        let (granules, pages) = (first[ranks], first_page[ranks]);
+        let tables = Self::tables((ranks, clocks), granules, pages);
         Ok(CheckedWindow {
             block,
             name: name.to_owned(),
-            rank,
+            rank: of.rank,
+            world: of.world.into(),
+            own: of.own,
             ranks,
             clocks,
-            words: segment.place_all(at, numbers)?,
-            shadow: segment.place_all(at + numbers as u64 * 8, granules * WORDS)?,
+            words: segment.place_all(at, Self::words_of(ranks) * clocks)?,
+            shadow: segment.place_all(at + tables.shadow, granules as usize * WORDS)?,
             first: first.into(),
+            parts: segment.place_all(at + tables.parts, ranks)?,
+            pages: segment.place_all(at + tables.pages, pages as usize)?,
+            first_page: first_page.into(),
         })
+    }
+
+    /// The pages of a part whose stores are looked for.
+    pub(super) fn pages_of(&self, target: u32) -> &[PageWords] {
+        let [first, end] = [0, 1].map(|more| self.first_page[target as usize + more] as usize);
+        &self.pages[first..end]
+    }
+
+    /// The words of a granule of a part.
+    pub(super) fn granule(&self, target: u32, granule: u64) -> Option<&[Word32]> {
+        let [first, end] = [0, 1].map(|more| self.first[target as usize + more]);
+        let at = (granule < end - first).then(|| (first + granule) as usize * WORDS)?;
+        Some(&self.shadow[at..at + WORDS])
     }
 
     fn clock(&self, number: usize) -> &[Word64] {
@@ -247,17 +311,73 @@ impl CheckedWindow {
     }
 }
 
+/// The runs of bytes of a part that an operation accesses, and how to read them.
+pub(crate) struct AccessedBytes<'a> {
+    pub(crate) runs: Vec<ByteRun>,
+    /// Reads all runs, one behind the other; returns whether that was possible.
+    pub(crate) read: &'a dyn Fn(&[ByteRun], &mut [u8]) -> bool,
+}
+
+impl AccessedBytes<'_> {
+    /// Adds a run.
+    pub(crate) fn push(&mut self, run: ByteRun) {
+        match self.runs.last_mut().filter(|last| last.start + last.bytes == run.start) {
+            Some(last) => last.bytes += run.bytes,
+            None => self.runs.push(run),
+        }
+    }
+
+    fn read(&self) -> Option<Vec<u8>> {
+        let bytes = self.runs.iter().map(|run| run.bytes as usize).sum();
+        let mut all = vec![0; bytes];
+        (self.read)(&self.runs, &mut all).then_some(all)
+    }
+}
+
 /// Accesses.
 impl CheckedWindow {
-    /// An access of this rank to pieces of the part of `target`, which `each` passes on. Reports what it conflicts
-    /// with. Blocks while another rank does the same.
-    pub(crate) fn access(
+    /// An access of this rank to the part of `target`: reports what it conflicts with, and does it by `act`. Blocks
+    /// while another rank accesses the part.
+    pub(crate) fn access<R>(
         &self,
         checker: &Checker,
         waiter: &Waiter<'_>,
-        access: &CheckedAccess,
-        target: u32,
-        each: impl FnOnce(&mut dyn FnMut(ByteRun)),
+        (access, target): (&CheckedAccess, u32),
+        accessed: &AccessedBytes<'_>,
+        act: impl FnOnce() -> R,
+    ) -> R {
+        let Some(part) = self.compared(target) else {
+            self.judge(checker, waiter, (access, target), &accessed.runs, &[]);
+            return act();
+        };
+        let (mut act, mut done) = (Some(act), None);
+        // If the job ends, so does the check.
+        let _ = part.lock.0.run(SITES, waiter, |_| {
+            let before = accessed.read();
+            let stored = before.map(|bytes| self.changed(target, &accessed.runs, &bytes));
+            let stored = stored.unwrap_or_default();
+            self.judge(checker, waiter, (access, target), &accessed.runs, &stored);
+            done = act.take().map(|act| act());
+            if !access.kind.only_reads()
+                && let Some(bytes) = accessed.read()
+            {
+                self.written(target, &accessed.runs, &bytes);
+            }
+        });
+        match act {
+            Some(act) => act(),
+            None => done.expect("it was run under the lock"),
+        }
+    }
+
+    /// Judges and records an access, after the stores of the owner that it has found.
+    fn judge(
+        &self,
+        checker: &Checker,
+        waiter: &Waiter<'_>,
+        (access, target): (&CheckedAccess, u32),
+        runs: &[ByteRun],
+        stored: &[StoredPage],
     ) {
         let (mut new, line) = (Vec::new(), line_by_binding());
         let mut state = checker.state();
@@ -266,20 +386,24 @@ impl CheckedWindow {
             std::mem::take(&mut state.closed)
                 .into_iter()
                 .for_each(|number| checker.release(number));
+            if !stored.is_empty() {
+                new = self.record_stores(checker, &mut state, target, stored, None);
+            }
             let number = checker.operation(&mut state, self.block, target, access, line.as_deref());
             let Some(number) = number else { return };
-            let datatype = u32::from(access.datatype);
-            let mut accessing = Accessing {
-                checker,
-                state: &state,
-                number,
-                kind: access.kind,
-                datatype,
-                latest: (0, Judgement::default()),
-            };
+            let clock = std::mem::take(&mut state.clock);
+            let (rank, kind, datatype) = (checker.rank, access.kind, u32::from(access.datatype));
+            let latest = (0, Judgement::default());
+            let mut accessing =
+                Accessing { checker, clock: &clock, rank, number, kind, datatype, latest };
             let mut found = Vec::new();
-            each(&mut |part| self.touch(&mut accessing, target, part, &mut found));
-            new = report::record(checker, &mut state, (&self.name, target), number, &found);
+            for part in runs {
+                self.touch_pages(&mut accessing, target, *part, &mut found);
+                self.touch(&mut accessing, target, *part, &mut found);
+            }
+            let of = (&*self.name, target);
+            new.extend(report::record(checker, &mut state, of, number, &found, &clock));
+            state.clock = clock;
         });
         drop(state);
         if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
@@ -297,19 +421,12 @@ impl CheckedWindow {
         part: ByteRun,
         found: &mut Vec<FoundConflict>,
     ) {
-        let [first, end] = [self.first[target as usize], self.first[target as usize + 1]];
-        let ByteRun { start, bytes } = part;
-        let (begin, stop) = (start / GRANULE_BYTES, (start + bytes).div_ceil(GRANULE_BYTES));
-        for granule in begin..stop.min(end - first) {
-            let from = start.max(granule * GRANULE_BYTES) - granule * GRANULE_BYTES;
-            let to = (start + bytes).min((granule + 1) * GRANULE_BYTES) - granule * GRANULE_BYTES;
-            let mask = (1u32 << to) - (1u32 << from);
-            let words = &self.shadow[(first + granule) as usize * WORDS..][..WORDS];
-            let is_recorded = accessing.access(words, mask, |number, shared| {
-                let at = granule * GRANULE_BYTES;
-                let start = at + u64::from(shared.trailing_zeros());
-                let end = at + u64::from(u32::BITS - shared.leading_zeros());
-                FoundConflict::add(found, number, start..end);
+        let (begin, end) =
+            (part.start / GRANULE_BYTES, (part.start + part.bytes).div_ceil(GRANULE_BYTES));
+        for granule in begin..end {
+            let Some(words) = self.granule(target, granule) else { return };
+            let is_recorded = accessing.access(words, mask_of(granule, part), |number, shared| {
+                FoundConflict::add(found, number, bytes_of(granule, shared));
             });
             if !is_recorded {
                 accessing.checker.words.is_full.store(1);

@@ -320,7 +320,7 @@ impl Plan<'_> {
             let has_longs = is_long && comm.take_longs();
             form.short.what = form.short.what.with_longs(has_longs);
             let mut entered = Entered::new(comm, entry);
-            entered.entry().publish_clock(comm)?;
+            entered.entry().publish_clock(comm, Some(at))?;
             let completion = form.short.meet(comm, entered.entry(), at)?;
             entered.entry().merge_clocks(comm, form.short.awaited(comm.size()))?;
             match completion {

@@ -230,7 +230,7 @@ impl ScheduleState {
             let Some(mut entry) = CollectiveEntry::enter(comm, schedule.number) else {
                 return false;
             };
-            let published = entry.publish_clock(comm);
+            let published = entry.publish_clock(comm, None);
             let arrived = published.and_then(|()| self.form.short.arrive(comm, &mut entry, true));
             self.stage = ScheduleStage::Arrived(entry);
             if let Err(error) = arrived {

@@ -22,6 +22,7 @@ use super::exchange::{INSIDE, Staged};
 use super::shared::SharedBlock;
 use super::{Comm, Purpose};
 use crate::call::Call;
+use crate::check::{Checker, Frequency};
 use crate::error::{Error, Result};
 use crate::prim::{Awaited, JobFailed, WaitRecord, Word64};
 use crate::shm::{BiasedGuard, SLOTS, Segment, StagingBuffer, is_forked};
@@ -476,11 +477,17 @@ impl CollectiveEntry {
         comm.members().arrival(&shared.words.barriers[slot], words, before)
     }
 
-    /// Before this rank arrives: publishes its clock, in a checked job.
-    pub(crate) fn publish_clock(&self, comm: &Comm) -> Result<()> {
-        let Some(checker) = comm.context().checker() else { return Ok(()) };
-        checker.publish(self.clock_of(comm, comm.rank().0)?);
-        Ok(())
+    /// Before this rank arrives, in a call made at `at`: publishes its clock, in a checked job.
+    pub(crate) fn publish_clock(
+        &self,
+        comm: &Comm,
+        at: Option<&'static Location<'static>>,
+    ) -> Result<()> {
+        let publish = |checker: &Checker| {
+            checker.publish(self.clock_of(comm, comm.rank().0)?);
+            Ok(())
+        };
+        comm.context().synchronising(at, Frequency::Seldom, publish).unwrap_or(Ok(()))
     }
 
     /// All of `ranks` have arrived, and this one waits for them: merges their clocks, in a checked job.

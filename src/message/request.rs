@@ -7,6 +7,7 @@ use super::outgoing::damaged;
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
 use super::wait::End;
 use crate::call::Call;
+use crate::check::{Checker, Frequency};
 use crate::comm::{Comm, CommMembers};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -239,21 +240,27 @@ pub(super) fn await_slot(
 /// Publishes the clock of this rank for the receiver of a message, in a checked job: the block where it is,
 /// which the receiver frees.
 pub(super) fn publish_clock(context: &Context) -> std::result::Result<u64, AllocError> {
-    let Some(checker) = context.checker() else { return Ok(0) };
-    let (segment, clocks) = (&context.segment, checker.clocks());
-    let block = segment.heap().allocate(clocks as u64 * 8, &context.excluded())?;
-    checker.publish(segment.mapping().views(block, clocks)?);
-    Ok(block)
+    let publish = |checker: &Checker| {
+        let (segment, clocks) = (&context.segment, checker.clocks());
+        let block = segment.heap().allocate(clocks as u64 * 8, &context.excluded())?;
+        checker.publish(segment.mapping().views(block, clocks)?);
+        Ok(block)
+    };
+    context.synchronising(None, Frequency::Often, publish).unwrap_or(Ok(0))
 }
 
 /// Merges the clock of a message that has been received.
 fn merge_clock(context: &Context, block: u64) {
-    let Some(checker) = context.checker().filter(|_| block != 0) else { return };
-    if let Ok(words) = context.segment.mapping().views(block, checker.clocks()) {
-        checker.merge([words]);
-        // A block that stays costs memory alone.
-        let _ = context.segment.heap().free(block, &context.excluded());
+    if block == 0 {
+        return;
     }
+    context.synchronising(None, Frequency::Often, |checker| {
+        if let Ok(words) = context.segment.mapping().views(block, checker.clocks()) {
+            checker.merge([words]);
+            // A block that stays costs memory alone.
+            let _ = context.segment.heap().free(block, &context.excluded());
+        }
+    });
 }
 
 /// What a call returns for a request that is done.

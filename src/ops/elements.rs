@@ -308,22 +308,23 @@ impl<'w> Communication<'w> {
             self.calls.epochs.operated();
             let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);
             let access = CheckedAccess { call, kind, datatype, at };
-            self.report(&access, &target, [TransferSide::Packed(bytes as u64)], 0);
-            self.report_updating(&target, 0..bytes as i64);
-            *result = match target.native::<T>() {
-                Some(at) => {
-                    let (compare, new) = (must_cast(*compare), must_cast(*new));
-                    // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.
-                    let swap = || unsafe { T::Carrier::compare_exchange(at, compare, new) };
-                    must_cast(self.by_instructions(call, at.cast(), swap)?)
-                }
-                None if target.atomicity() == Atomicity::Owner => {
-                    self.memory.swap_by_owner(self.calls, &target, new, compare)?
-                }
-                None => self.swap_excluded(&target, new, compare)?,
-            };
-            self.report_fetched(&target, 0..bytes as i64);
-            Ok(())
+            self.report(&access, &target, ([TransferSide::Packed(bytes as u64)], 0), || {
+                self.report_updating(&target, 0..bytes as i64);
+                *result = match target.native::<T>() {
+                    Some(at) => {
+                        let (compare, new) = (must_cast(*compare), must_cast(*new));
+                        // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.
+                        let swap = || unsafe { T::Carrier::compare_exchange(at, compare, new) };
+                        must_cast(self.by_instructions(call, at.cast(), swap)?)
+                    }
+                    None if target.atomicity() == Atomicity::Owner => {
+                        self.memory.swap_by_owner(self.calls, &target, new, compare)?
+                    }
+                    None => self.swap_excluded(&target, new, compare)?,
+                };
+                self.report_fetched(&target, 0..bytes as i64);
+                Ok(())
+            })
         })
     }
 

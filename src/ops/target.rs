@@ -1,7 +1,7 @@
 //! From (rank, displacement, bytes) to checked memory: every range check of the operations.
 
 use crate::call::Call;
-use crate::check::{AccessKind, ByteRun, CheckedAccess};
+use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess};
 use crate::datatype::{TransferSide, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
@@ -107,28 +107,30 @@ impl<'w> Communication<'w> {
         Err(self.conflict(call, target.rank, disp, bytes as u64))
     }
 
-    /// Reports to the check of the job, if it is checked, an operation that has passed all checks and is about to
-    /// happen. It accesses the entries of `target` that the sides have in common; the target's is `side`.
-    pub(super) fn report<const N: usize>(
+    /// Does by `act` an operation that has passed all checks, after it has reported it to the check of the job, if that
+    /// is checked. It accesses the entries of `target` that the sides have in common; the target's is `side`.
+    pub(super) fn report<const N: usize, R>(
         self,
         access: &CheckedAccess,
         target: &Target<'_>,
-        sides: [TransferSide<'_>; N],
-        side: usize,
-    ) {
-        self.calls.checked(|checker, window| {
-            let waiter = self.calls.excluded();
-            window.access(checker, &waiter, access, target.rank, |each| {
-                zip_sides(sides, |strip| {
-                    for block in 0..strip.blocks {
-                        let by = strip.patterns[side].block(block);
-                        let start = target.start.wrapping_add_signed(by);
-                        each(ByteRun { start, bytes: strip.bytes as u64 });
-                    }
-                    true
-                });
-            });
+        (sides, side): ([TransferSide<'_>; N], usize),
+        act: impl FnOnce() -> R,
+    ) -> R {
+        let Some((checker, window)) = self.calls.check() else { return act() };
+        let read = |runs: &[ByteRun], to: &mut [u8]| {
+            let runs = runs.iter().map(|run| (run.start, run.bytes as usize));
+            self.memory.read(self.calls, access.call, target, runs, to)
+        };
+        let mut accessed = AccessedBytes { runs: Vec::new(), read: &read };
+        zip_sides(sides, |strip| {
+            for block in 0..strip.blocks {
+                let start = target.start.wrapping_add_signed(strip.patterns[side].block(block));
+                accessed.push(ByteRun { start, bytes: strip.bytes as u64 });
+            }
+            true
         });
+        let of = (access, target.rank);
+        window.access(checker, &self.calls.excluded(), of, &accessed, act)
     }
 
     /// Reports that an accumulate is about to update elements around the beginning of `target`.
@@ -150,9 +152,10 @@ impl<'w> Communication<'w> {
         target: &Target<'_>,
         bytes: usize,
         at: &'static Location<'static>,
+        act: impl FnOnce(),
     ) {
         let access = CheckedAccess { call: Call::LocalAccess, kind, datatype: 0, at };
-        self.report(&access, target, [TransferSide::Packed(bytes as u64)], 0);
+        self.report(&access, target, ([TransferSide::Packed(bytes as u64)], 0), act);
     }
 
     #[cold]

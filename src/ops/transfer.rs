@@ -373,18 +373,19 @@ impl<'w> Communication<'w> {
             Direction::Get => (AccessKind::Get, 0),
         };
         let access = CheckedAccess { call, kind, datatype: 0, at: transfer.at };
-        self.report(&access, &target, [from.side(), to.side()], side);
-        let is_word =
-            target.atomicity() == Atomicity::Instructions && layout.plain() == Some(ONE_STORE);
-        let recording = match transfer.direction {
-            Direction::Put if !is_word => {
-                self.record_around(call, target.rank, target.start, &layout.range())
-            }
-            _ => Recording::Nothing,
-        };
-        let moved = self.move_between(transfer, &target);
-        recording.end();
-        moved
+        self.report(&access, &target, ([from.side(), to.side()], side), || {
+            let is_word =
+                target.atomicity() == Atomicity::Instructions && layout.plain() == Some(ONE_STORE);
+            let recording = match transfer.direction {
+                Direction::Put if !is_word => {
+                    self.record_around(call, target.rank, target.start, &layout.range())
+                }
+                _ => Recording::Nothing,
+            };
+            let moved = self.move_between(transfer, &target);
+            recording.end();
+            moved
+        })
     }
 
     /// Moves checked bytes, for any kind of target.
@@ -443,10 +444,11 @@ impl<'w> Communication<'w> {
         }
         let _call = self.calls.enter(Call::LocalAccess);
         let from = self.calls.handled(self.own(disp, bytes))?;
-        self.report_local(AccessKind::Load, &from, bytes, at);
-        // SAFETY: 1. `own` has checked the range; `to` is a slice. 2. No slice of the own part
-        // exists while a method of the window can be called (`epoch::local`).
-        unsafe { copy(from.at, to.as_mut_ptr().cast(), bytes) };
+        self.report_local(AccessKind::Load, &from, bytes, at, || {
+            // SAFETY: 1. `own` has checked the range; `to` is a slice. 2. No slice of the own part
+            // exists while a method of the window can be called (`epoch::local`).
+            unsafe { copy(from.at, to.as_mut_ptr().cast(), bytes) };
+        });
         Ok(())
     }
 
@@ -463,11 +465,12 @@ impl<'w> Communication<'w> {
         }
         let _call = self.calls.enter(Call::LocalAccess);
         let to = self.calls.handled(self.own(disp, bytes))?;
-        self.report_local(AccessKind::Store, &to, bytes, at);
-        let (target, from, start) = (Rank(to.rank), from.as_ptr().cast(), || to.start);
-        let by = (self.calls.context(), Call::LocalAccess);
-        // SAFETY: as in `load`.
-        unsafe { self.copy_out(by, target, start, from, to.at, bytes) };
+        self.report_local(AccessKind::Store, &to, bytes, at, || {
+            let (target, from, start) = (Rank(to.rank), from.as_ptr().cast(), || to.start);
+            let by = (self.calls.context(), Call::LocalAccess);
+            // SAFETY: as in `load`.
+            unsafe { self.copy_out(by, target, start, from, to.at, bytes) };
+        });
         Ok(())
     }
 

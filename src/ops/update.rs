@@ -379,36 +379,36 @@ impl Visitor for SlowUpdate<'_, '_> {
             return parts.null_target(update.call).map(|_| ());
         }
         let Some(target) = parts.target_of(update)? else { return Ok(()) };
-        self.report::<E>(&target);
-        let recording = self.recording::<E>(&target);
-        let is_short = update.origin.as_ref().map(|origin| origin.layout.elements())
-            < Some(update.layout.elements());
-        // The origin is shorter: all elements are fetched, and then those that it has are updated.
-        let fetched = match update.result.is_some() && is_short {
-            true => self.walk::<E>(&target, None),
-            false => Ok(()),
-        };
-        let done = match (&update.origin, fetched) {
-            (Some(origin), Ok(())) => self.walk::<E>(&target, Some(origin)),
-            (_, fetched) => fetched,
-        };
-        recording.end();
-        if update.result.is_some() {
-            parts.report_fetched(&target, update.layout.range());
-        }
-        done
+        let kind = if update.op == Op::NoOp { AccessKind::Fetch } else { AccessKind::Update };
+        let (call, datatype, at) = (update.call, E::DATATYPE as u8, update.at);
+        let access = CheckedAccess { call, kind, datatype, at };
+        let side = ([update.layout.with_padding().side()], 0);
+        parts.report(&access, &target, side, || self.update::<E>(&target))
     }
 }
 
 impl SlowUpdate<'_, '_> {
-    /// Reports the operation to the check of the job.
-    fn report<E: Element>(&self, target: &Target<'_>) {
+    /// Updates the elements, and fetches them before if there is a result.
+    fn update<E: Element>(&self, target: &Target<'_>) -> Result<()> {
         let &SlowUpdate { parts, update } = self;
-        let kind = if update.op == Op::NoOp { AccessKind::Fetch } else { AccessKind::Update };
-        let (call, datatype, at) = (update.call, E::DATATYPE as u8, update.at);
-        let access = CheckedAccess { call, kind, datatype, at };
-        parts.report(&access, target, [update.layout.with_padding().side()], 0);
         parts.report_updating(target, update.layout.range());
+        let recording = self.recording::<E>(target);
+        let is_short = update.origin.as_ref().map(|origin| origin.layout.elements())
+            < Some(update.layout.elements());
+        // The origin is shorter: all elements are fetched, and then those that it has are updated.
+        let fetched = match update.result.is_some() && is_short {
+            true => self.walk::<E>(target, None),
+            false => Ok(()),
+        };
+        let done = match (&update.origin, fetched) {
+            (Some(origin), Ok(())) => self.walk::<E>(target, Some(origin)),
+            (_, fetched) => fetched,
+        };
+        recording.end();
+        if update.result.is_some() {
+            parts.report_fetched(target, update.layout.range());
+        }
+        done
     }
 
     /// Records that everything from the first element to the last is written, unless that is one instruction.

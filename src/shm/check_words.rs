@@ -28,7 +28,7 @@ pub(crate) struct FreeList {
     pub(crate) free: Word32,
 }
 
-/// A line of the program, or the name of a window.
+/// A line of the program, the calls around a store, or the name of a window.
 #[repr(C)]
 pub(crate) struct SiteWords {
     /// The end of the file's path, or of the name.
@@ -38,7 +38,7 @@ pub(crate) struct SiteWords {
 }
 
 impl SiteWords {
-    pub(crate) const FILE_BYTES: usize = 120;
+    pub(crate) const FILE_BYTES: usize = 248;
 }
 
 /// An operation, or several of one line that are completed together.
@@ -72,6 +72,37 @@ impl ChainWords {
     pub(crate) const ENTRIES: usize = 7;
 }
 
+/// Stores of the program to one rank's part. `state` and the pages change under `lock`, the numbers and bytes of
+/// their records under the lock of [`CheckWords`].
+#[repr(C, align(128))]
+pub(crate) struct PartWords {
+    pub(crate) lock: Line<RobustExclusion>,
+    /// 1 while stores are looked for; 2 if they no longer are. Only the owner makes it 1.
+    pub(crate) state: Word32,
+    /// The number of the owner's latest call before which it has looked for stores, among the lines.
+    pub(crate) site: Word32,
+    /// The clock of the owner when that call returned.
+    pub(crate) since: Word64,
+}
+
+/// A page of a part.
+#[repr(C)]
+pub(crate) struct PageWords {
+    /// 1 when an operation has accessed it.
+    pub(crate) is_accessed: Word32,
+    /// The operations that stand for stores, and for each the bytes that they have changed, a bit for each.
+    pub(crate) numbers: [Word32; PageWords::RECORDS],
+    pub(crate) bytes: [[Word64; PageWords::WORDS / 8]; PageWords::RECORDS],
+    /// The contents, as operations and the stores that are known have left them.
+    pub(crate) copy: [Word64; PageWords::WORDS],
+}
+
+impl PageWords {
+    pub(crate) const BYTES: usize = 4096;
+    pub(crate) const WORDS: usize = Self::BYTES / 8;
+    pub(crate) const RECORDS: usize = 3;
+}
+
 /// Two accesses that conflict.
 #[repr(C)]
 pub(crate) struct ConflictWords {
@@ -100,6 +131,8 @@ pub(crate) struct CheckTables {
     pub(crate) conflicts: u64,
     pub(crate) operations: u64,
     pub(crate) chains: u64,
+    /// For each rank the clock that it knows: what is behind it for all is forgotten.
+    pub(crate) known: u64,
     /// How many operations and chains there are.
     pub(crate) most_operations: u32,
     pub(crate) most_chains: u32,
@@ -127,6 +160,7 @@ impl CheckTables {
             conflicts: place(bytes(Self::CONFLICTS, size_of::<ConflictWords>())),
             operations: place(bytes(most_operations, size_of::<OperationWords>())),
             chains: place(bytes(most_chains, size_of::<ChainWords>())),
+            known: place(u64::from(ranks) * u64::from(ranks) * size_of::<Word64>() as u64),
             most_operations,
             most_chains,
         }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "copies between raw addresses")]
 
 use super::pattern::{Offsets, Steps, Strip};
+use super::span::Span;
 use crate::prim::{Step, step};
 use std::ops::RangeInclusive;
 
@@ -39,6 +40,18 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
     // SAFETY: as above.
     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) }
+}
+
+/// Copies bytes of a span, from `start` on, to `to`; returns whether the span has them.
+///
+/// The program may write them at the same time, also by a slice that it has borrowed: what arrives is only
+/// compared, and a byte that is being written may arrive old or new.
+pub(crate) fn read_span(span: Span, start: u64, to: &mut [u8]) -> bool {
+    let Some(from) = span.at(start, 1, to.len() as u64) else { return false };
+    // SAFETY: 1. `at` has checked that the span has them, and its creator guarantees that it stays mapped; `to`
+    // is a slice. 2. `to` is not memory that a window exposes.
+    unsafe { copy(from, to.as_mut_ptr(), to.len()) };
+    true
 }
 
 /// [`copy`] of ranges that may overlap.

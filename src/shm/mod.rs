@@ -38,11 +38,13 @@ mod thread;
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use biased::{BiasedGuard, BiasedMutex};
 pub(crate) use check_words::{
-    ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, SiteWords,
+    ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, PageWords,
+    PartWords, SiteWords,
 };
 pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords};
 pub(crate) use copy::{
     ONE_STORE, copy, copy_overlapping, copy_past, copy_strip, copy_strip_past, is_one_store,
+    read_span,
 };
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;

@@ -71,6 +71,10 @@ unsafe impl Shared for super::check_words::ChainWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::ConflictWords {}
 // SAFETY: as above.
+unsafe impl Shared for super::check_words::PartWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::check_words::PageWords {}
+// SAFETY: as above.
 unsafe impl Shared for HeapWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::heap::BlockHeader {}

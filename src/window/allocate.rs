@@ -95,6 +95,10 @@ pub(super) fn shared_query(
     rank: Rank,
 ) -> Result<(u64, u32, *mut u8)> {
     let rank = shared_query_rank(calls, memory, rank)?.0;
+    if rank != calls.rank().0 {
+        // From now on this rank may store there without a call.
+        calls.checked(|_, window| window.ignore_stores(rank));
+    }
     let part = memory.part(rank);
     let span = if rank == calls.rank().0 { memory.own_shared(calls) } else { part.span };
     let base = if span.len() == 0 { std::ptr::null_mut() } else { span.base() };

@@ -7,7 +7,7 @@ use super::lenient::Leniency;
 use super::refusal::{Check, Refusal};
 use super::state::Epochs;
 use crate::call::Call;
-use crate::check::{CheckedWindow, Checker};
+use crate::check::{CheckedWindow, Checker, Frequency};
 use crate::comm::Comm;
 use crate::context::{Context, InCall};
 use crate::error::{Error, MismatchKind, Place, Result};
@@ -101,6 +101,36 @@ impl Calls {
     fn run_checked(&self, window: &CheckedWindow, f: impl FnOnce(&Checker, &CheckedWindow)) {
         if let Some(checker) = self.context.checker() {
             f(checker, window);
+        }
+    }
+
+    /// What a checked job needs for the window.
+    pub(crate) fn check(&self) -> Option<(&Checker, &CheckedWindow)> {
+        self.context.checker().zip(self.check.as_deref())
+    }
+
+    /// [`Calls::checked`] in a call that synchronises, made at `at`: stores of the program before it are looked for.
+    pub(crate) fn synchronising(
+        &self,
+        at: Option<&'static Location<'static>>,
+        frequency: Frequency,
+        f: impl FnOnce(&Checker, &CheckedWindow),
+    ) {
+        if let Some(window) = &self.check {
+            self.context.synchronising(at, frequency, |checker| f(checker, window));
+        }
+    }
+
+    /// [`Calls::synchronising`] in a call that locks or unlocks `target`: the owner alone may store to it.
+    pub(super) fn locking(
+        &self,
+        target: Rank,
+        at: Option<&'static Location<'static>>,
+        f: impl FnOnce(&Checker, &CheckedWindow),
+    ) {
+        match target == self.rank {
+            true => self.synchronising(at, Frequency::Often, f),
+            false => self.checked(f),
         }
     }
 

@@ -76,6 +76,9 @@ impl ExposedMemory {
             let problem = "a region of no bytes cannot be attached".into();
             return Err(Error::Attach { at: calls.place(call), problem });
         }
+        if let Some(checker) = calls.context().checker() {
+            checker.attached(address, bytes);
+        }
         let segment = &calls.context().segment;
         let region = Region { address, bytes, offset: segment.offset_of(start, bytes) };
         directory.attach(segment, region, &calls.excluded()).map_err(|error| match error {

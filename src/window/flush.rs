@@ -4,6 +4,7 @@ use super::Flavour;
 use super::calls::Calls;
 use super::transport::Transport;
 use crate::call::Call;
+use crate::check::{CheckedWindow, Checker, Frequency};
 use crate::error::Result;
 use crate::group::Rank;
 use crate::sync;
@@ -66,6 +67,10 @@ pub(super) fn sync(calls: &Calls, transport: &Transport) {
     let _call = calls.enter(Call::WinSync);
     sync::win_sync();
     transport.sync_elsewhere();
+    // A rank that waits for a value by its own loads calls it between them.
+    let noticed =
+        |checker: &Checker, window: &CheckedWindow| window.noticed(checker, calls.rank().0);
+    calls.synchronising(None, Frequency::Often, noticed);
     match calls.flavour() {
         // Its stores may have gone to any part.
         Flavour::Shared => transport.ring_all(),

@@ -8,6 +8,7 @@ use super::refusal::{Fast, Refusal, Slow};
 use super::serial::{ACCESS, BOTH, SyncState, Synchronization};
 use super::{LockAssert, LockType};
 use crate::call::Call;
+use crate::check::{CheckedWindow, Checker, Frequency};
 use crate::error::Result;
 use crate::group::Rank;
 use std::panic::Location;
@@ -73,7 +74,7 @@ impl Synchronization<'_> {
             let begin =
                 |state: &mut SyncState| self.begin_lock(hints, state, lock_type, target, assert);
             let Some(slow) = self.go_on(Call::Lock, target, slow, begin)? else {
-                self.locked(target, lock_type, assert);
+                self.locked(target, lock_type, assert, at);
                 return Ok(());
             };
             let granted =
@@ -83,15 +84,24 @@ impl Synchronization<'_> {
                 Ok(()) => self.calls.epochs.locked(target.0, lock_type, false),
                 Err(_) => self.calls.epochs.unlocked(target.0),
             }
-            self.locked(target, lock_type, assert);
+            self.locked(target, lock_type, assert, at);
             granted
         })
     }
 
     /// The lock is held, in a checked job.
-    fn locked(self, target: Rank, lock_type: LockType, assert: LockAssert) {
+    fn locked(
+        self,
+        target: Rank,
+        lock_type: LockType,
+        assert: LockAssert,
+        at: &'static Location<'static>,
+    ) {
         if !assert.is_nocheck() {
-            self.calls.checked(|checker, window| window.locked(checker, target.0, lock_type));
+            let calls = self.calls;
+            calls.locking(target, Some(at), |check, window| {
+                window.locked(check, target.0, lock_type)
+            });
         }
     }
 
@@ -118,7 +128,7 @@ impl Synchronization<'_> {
     #[inline(never)]
     fn unlock_slowly(self, slow: Slow, target: Rank) -> Result<()> {
         self.calls.within_any(Call::Unlock, || {
-            self.calls.checked(|checker, window| {
+            self.calls.locking(target, None, |checker, window| {
                 if let Ok((held, nocheck)) = self.calls.epochs.may_unlock(target.0) {
                     window.unlocking(checker, target.0, held, nocheck);
                 }
@@ -174,22 +184,23 @@ impl Synchronization<'_> {
         self.calls.within_any(Call::LockAll, || {
             let begin = |state: &mut SyncState| self.begin_lock_all(hints, state, assert);
             if self.go_on(Call::LockAll, Rank::NULL, slow, begin)?.is_none() {
-                self.locked_all(assert);
+                self.locked_all(assert, at);
                 return Ok(());
             }
             let waiting = self.waiting(BOTH);
             self.transport().await_lock_all(self.calls, at)?;
             self.transport().leave_fence(self.calls.rank().0);
             waiting.end(|_| self.calls.epochs.locked_all(false));
-            self.locked_all(assert);
+            self.locked_all(assert, at);
             Ok(())
         })
     }
 
     /// lock_all is held, in a checked job.
-    fn locked_all(self, assert: LockAssert) {
+    fn locked_all(self, assert: LockAssert, at: &'static Location<'static>) {
         if !assert.is_nocheck() {
-            self.calls.checked(|checker, window| window.locked_all(checker));
+            let locked = |checker: &Checker, window: &CheckedWindow| window.locked_all(checker);
+            self.calls.synchronising(Some(at), Frequency::Seldom, locked);
         }
     }
 
@@ -214,7 +225,7 @@ impl Synchronization<'_> {
     #[inline(never)]
     fn unlock_all_slowly(self, slow: Slow) -> Result<()> {
         self.calls.within_any(Call::UnlockAll, || {
-            self.calls.checked(|checker, window| {
+            self.calls.synchronising(None, Frequency::Seldom, |checker, window| {
                 if let Ok(nocheck) = self.calls.epochs.may_unlock_all() {
                     window.unlocking_all(checker, nocheck);
                 }

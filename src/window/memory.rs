@@ -29,6 +29,9 @@ const REPORTED_WITHIN: Duration = Duration::from_secs(1);
 
 const LEFT: &str = "the rank has left the job";
 
+/// Pieces in one request to the kernel.
+const MOST_PIECES: usize = 512;
+
 /// The parts of all ranks.
 pub(crate) struct ExposedMemory {
     /// What the fast paths access.
@@ -146,11 +149,6 @@ impl Private {
     }
 }
 
-/// Bytes of a rank's part, mapped or private.
-pub(super) fn bytes_of_part(parts: &Parts, unmapped: &Unmapped, rank: u32) -> u64 {
-    parts.part(rank).span.len() + unmapped.private(rank).len()
-}
-
 impl Unmapped {
     /// The private part of a rank, empty if it has none.
     fn private(&self, rank: u32) -> Span {
@@ -160,6 +158,12 @@ impl Unmapped {
             _ => Span::nothing(),
         }
     }
+}
+
+/// A rank's part, mapped or private.
+pub(super) fn span_of_part(parts: &Parts, unmapped: &Unmapped, rank: u32) -> Span {
+    let mapped = parts.part(rank).span;
+    if mapped.len() == 0 { unmapped.private(rank) } else { mapped }
 }
 
 /// What a rank's part is.
@@ -201,7 +205,7 @@ impl ExposedMemory {
 
     /// Bytes of a rank's part, mapped or private.
     pub(crate) fn bytes_of(&self, rank: u32) -> u64 {
-        bytes_of_part(self.mapped_parts(), &self.unmapped, rank)
+        span_of_part(self.mapped_parts(), &self.unmapped, rank).len()
     }
 
     /// This rank's part, if it is addressed in this process.
@@ -371,6 +375,32 @@ impl ExposedMemory {
                 calls.foreign(call, moved)
             }
         }
+    }
+
+    /// Reads runs of a target's part, by their first bytes and lengths, one behind the other; returns whether that was
+    /// possible.
+    pub(crate) fn read(
+        &self,
+        calls: &Calls,
+        call: Call,
+        target: &Target<'_>,
+        runs: impl Iterator<Item = (u64, usize)>,
+        to: &mut [u8],
+    ) -> bool {
+        let mut rest = to;
+        let pieces: Vec<Piece> = runs
+            .map(|(start, bytes)| {
+                let (own, behind) = std::mem::take(&mut rest).split_at_mut(bytes);
+                rest = behind;
+                let other = target.part(start.wrapping_sub(target.start) as i64).at;
+                Piece { own: own.as_mut_ptr(), other, bytes }
+            })
+            .collect();
+        pieces.chunks(MOST_PIECES).all(|pieces| {
+            // SAFETY: 1. Each own piece is a part of `to`; the runs are those of an operation on `target`. 2. They are
+            // parts of one slice.
+            unsafe { self.move_pieces(calls, call, (Direction::Get, target), pieces) }.is_ok()
+        })
     }
 
     /// The window of another MPI that memory belongs to which its [owner](Atomicity::Owner) updates.

@@ -41,13 +41,13 @@ mod win;
 
 use crate::attribute::Attributes;
 use crate::call::Call;
-use crate::check::CheckedWindow;
+use crate::check::{CheckedWindow, WindowRanks};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
 use crate::shm::{BiasedMutex, Parts};
 use hints::Hinted;
-use memory::{Unmapped, bytes_of_part};
+use memory::{Unmapped, span_of_part};
 use notify::Notifications;
 use options::Making;
 use plan::WindowPlan;
@@ -145,14 +145,23 @@ impl Making<'_> {
         let tree = segment.place_all(block + plan.tree.0, plan.tree.1 as usize)?;
         let check = match comm.context().checker() {
             Some(_) if flavour != Flavour::Dynamic => {
-                let parts = (0..comm.size()).map(|rank| bytes_of_part(&parts, &unmapped, rank));
-                let (at, parts) = ((block, block + plan.check), parts.collect::<Vec<_>>());
+                let bytes =
+                    (0..comm.size()).map(|rank| span_of_part(&parts, &unmapped, rank).len());
+                let (at, bytes) = ((block, block + plan.check), bytes.collect::<Vec<_>>());
                 let rank = comm.rank().0;
-                let placed = CheckedWindow::place(segment, at, &name, rank, parts.into_iter())?;
-                Some(Arc::new(placed))
+                let of = WindowRanks {
+                    rank,
+                    world: comm.world_ranks(),
+                    own: span_of_part(&parts, &unmapped, rank),
+                    is_shared: flavour == Flavour::Shared,
+                };
+                Some(Arc::new(CheckedWindow::place(segment, at, &name, of, bytes.into_iter())?))
             }
             _ => None,
         };
+        if let (Some(checker), Some(window)) = (comm.context().checker(), &check) {
+            checker.watch(window, &comm.context().excluded());
+        }
         let aside = other.map(Aside::Foreign).or(check.clone().map(Aside::Checked));
         let transport = Transport::new(segment.place(block + plan.words)?, ranks()?, tree, aside);
         let state = BiasedMutex::new(SyncState::default(), comm.context().may_prefer());

@@ -10,7 +10,7 @@ use super::posts::{Pscw, Targets};
 use super::refusal::{Fast, Slow};
 use super::serial::SyncState;
 use crate::call::Call;
-use crate::check::CheckedWindow;
+use crate::check::{CheckedWindow, Checker, Frequency};
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Rank;
@@ -129,7 +129,8 @@ impl Transport {
             Aside::Foreign(window) => return self.fence_by(calls, window, opens),
             Aside::Checked(window) => (window, self.fences.load()),
         };
-        calls.checked(|checker, _| window.fencing(checker, number));
+        let fencing = |checker: &Checker, _: &_| window.fencing(checker, number);
+        calls.synchronising(Some(at), Frequency::Seldom, fencing);
         self.fence_here(calls, round, kind, opens, at)?;
         // An arrival alone synchronises nothing.
         if matches!(kind, FenceKind::Barrier) {
@@ -210,7 +211,10 @@ impl Transport {
         match &self.aside {
             None => {}
             Some(Aside::Checked(_)) if origins.is_empty() => {}
-            Some(Aside::Checked(window)) => calls.checked(|checker, _| window.posting(checker)),
+            Some(Aside::Checked(window)) => {
+                let posting = |checker: &Checker, _: &_| window.posting(checker);
+                calls.synchronising(None, Frequency::Seldom, posting);
+            }
             Some(Aside::Foreign(window)) => {
                 calls.foreign(Call::Post, window.post(origins))?;
                 exposure.store(1);
@@ -256,7 +260,9 @@ impl Transport {
             Aside::Checked(window) => {
                 self.await_posts_here(calls, targets, awaits, at)?;
                 if awaits {
-                    calls.checked(|checker, _| window.started(checker, targets.ranks()));
+                    let started =
+                        |checker: &Checker, _: &_| window.started(checker, targets.ranks());
+                    calls.synchronising(Some(at), Frequency::Seldom, started);
                 }
                 Ok(())
             }
@@ -285,7 +291,8 @@ impl Transport {
         match &self.aside {
             None => {}
             Some(Aside::Checked(window)) => {
-                calls.checked(|checker, _| window.completing(checker, targets));
+                let completing = |checker: &Checker, _: &_| window.completing(checker, targets);
+                calls.synchronising(None, Frequency::Seldom, completing);
             }
             Some(Aside::Foreign(window)) => {
                 return calls.foreign(Call::Complete, window.complete(targets));
@@ -330,7 +337,8 @@ impl Transport {
             }
             Aside::Checked(window) => {
                 self.await_completes_here(calls, state, awaited, seen, at)?;
-                calls.checked(|checker, _| window.waited(checker));
+                let waited = |checker: &Checker, _: &_| window.waited(checker);
+                calls.synchronising(Some(at), Frequency::Seldom, waited);
                 Ok(())
             }
         }
@@ -376,7 +384,8 @@ impl Transport {
             Some(Aside::Checked(window)) => {
                 let have_come = sync::test(words, awaited, &mut pscw.completes_seen);
                 if have_come {
-                    calls.checked(|checker, _| window.waited(checker));
+                    let waited = |checker: &Checker, _: &_| window.waited(checker);
+                    calls.synchronising(None, Frequency::Seldom, waited);
                 }
                 Ok(have_come)
             }

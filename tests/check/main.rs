@@ -8,3 +8,5 @@ mod support;
 #[cfg(feature = "test-hooks")]
 mod pairs;
 mod reports;
+#[cfg(feature = "test-hooks")]
+mod stores;

@@ -3,7 +3,7 @@
 use crate::support::job;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use onesided::{Access, Comm, FenceAssert, Op, Rank, Window};
+use onesided::{Access, Comm, FenceAssert, LockType, Op, Rank, Window};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ fn a_missing_flush_before_a_barrier() {
     assert!(lines[2].contains("rank 2: get at tests/check/reports.rs:"), "{}", outcome.output);
     assert!(lines[3].contains("was not complete at rank 0 then"), "{}", outcome.output);
     assert!(
-        outcome.output.contains("rmarun: 1 pair of calls conflicts, 1 times in all; exit code 124"),
+        outcome.output.contains("rmarun: 1 pair of calls conflicts, once in all; exit code 124"),
         "{}",
         outcome.output
     );
@@ -65,6 +65,61 @@ fn a_missing_fence_and_the_code_of_the_job() {
         outcome.output
     );
     assert!(outcome.output.contains("; exit code 0"), "{}", outcome.output);
+}
+
+#[test]
+fn a_store_to_the_own_part_beside_a_put() {
+    let outcome = job(2, &["--check"], |world| {
+        let mut window = Window::<u64>::allocate(world, 4).expect("memory");
+        let (own, base) = (world.rank(), window.base());
+        let epoch = window.fence().expect("no epoch is open");
+        if own == 1 {
+            epoch.put(&[0x0101], Rank(0), 2).expect("it is open");
+        }
+        // The put is over, but nothing has completed it.
+        world.barrier().expect("all ranks live");
+        if own == 0 {
+            // SAFETY: the part has 4 elements.
+            unsafe { base.wrapping_add(2).write_volatile(0x0201) };
+        }
+        epoch.close().expect("it is open");
+        window.free().expect("no epoch is open");
+    });
+    let Some(outcome) = outcome else { return };
+    assert_eq!(outcome.status.code(), Some(124), "{}", outcome.output);
+    let lines = report(&outcome.output);
+    // One byte differs from what the put has left.
+    assert!(lines[0].contains("bytes 17 to 17 of rank 0"), "{lines:?}");
+    assert!(lines[1].contains("rank 1: put at tests/check/reports.rs:"), "{lines:?}");
+    assert!(
+        lines[2].starts_with("  rank 0: store between barrier at tests/check/reports.rs:")
+            && lines[2].contains(" and fence at tests/check/reports.rs:"),
+        "{lines:?}"
+    );
+    assert!(
+        lines[3].contains("its put was not complete at rank 0 then; rank 1 needs a flush"),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn stores_by_a_slice_under_a_lock() {
+    let outcome = job(3, &["--check"], |world| {
+        let mut window = Window::<u64>::allocate(world, 600).expect("memory");
+        for turn in 1..=20u64 {
+            let mut own = window.lock_local().expect("nothing else is open");
+            own.iter_mut().for_each(|element| *element += turn);
+            drop(own);
+            let to = Rank((world.rank().0 + 1) % 3);
+            let epoch = window.lock(LockType::Exclusive, to).expect("nothing else is open");
+            let values = [u64::from(world.rank().0) + turn; 300];
+            epoch.put(&values, to, 0).expect("it is locked");
+            epoch.unlock().expect("it is locked");
+        }
+        window.free().expect("no epoch is open");
+    });
+    let Some(outcome) = outcome else { return };
+    assert!(outcome.status.success(), "{}", outcome.output);
 }
 
 #[test]
