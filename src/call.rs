@@ -328,6 +328,11 @@ impl Call {
         NAMES[self as usize].1
     }
 
+    /// Whether it is a one-sided operation with a request.
+    pub fn has_request(self) -> bool {
+        matches!(self, Call::Rput | Call::Rget | Call::Raccumulate | Call::RgetAccumulate)
+    }
+
     /// The call of a status slot in the segment; `None` for an invalid value.
     pub fn from_word(word: u32) -> Option<Call> {
         NAMES.get(word as usize).map(|(call, _)| *call)

@@ -267,6 +267,51 @@ fn a_store_beside_a_put_is_found() {
     );
 }
 
+/// Buffers of operations that are not complete.
+#[test]
+fn buffers_that_are_used_too_early_are_found() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = compiled("ends/buffer");
+    let run = |case: &str| {
+        let mut command = Command::new("timeout");
+        command.arg(LIMIT).arg(installed("rmarun").get_program()).args(["--check", "-n", "2"]);
+        let output = command.arg(&program).arg(case).output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    let early = [
+        ("changed", "0 to 0", ["put at ", "store before flush at "], ["the put", "its flush"]),
+        ("fence", "4 to 4", ["put at ", "store before fence at "], ["put in a fence", "ends */"]),
+        ("read", "4 to 7", ["get at ", "put at "], ["the get", "puts the result"]),
+        ("written", "0 to 3", ["put at ", "get at "], ["the other put", "gets over it"]),
+        ("twice", "0 to 7", ["get at ", "get at "], ["the first get", "the second get"]),
+        (
+            "fetched",
+            "0 to 3",
+            ["fetch_and_op at ", "put at "],
+            ["the fetch", "puts what is fetched"],
+        ),
+    ];
+    for (case, bytes, accesses, lines) in early {
+        let (code, printed) = run(case);
+        assert_eq!(code, Some(124), "{case}: {printed}");
+        let head = format!("in the buffer of an operation on window '#0', its bytes {bytes}:");
+        assert!(printed.contains(&head), "{case}: {printed}");
+        for (access, line) in accesses.into_iter().zip(lines) {
+            let start = format!("  rank 0: {access}");
+            let end = at("ends/buffer", line);
+            let is_it = |found: &str| found.starts_with(&start) && found.ends_with(&end);
+            assert!(printed.lines().any(is_it), "{case}: {printed}");
+        }
+        assert!(printed.contains("a flush_local of rank 1 between the two"), "{case}: {printed}");
+    }
+    for case in ["complete", "beside", "unmapped", "requests", "same"] {
+        let (code, printed) = run(case);
+        assert_eq!(code, Some(0), "{case}: {printed}");
+    }
+}
+
 /// A job that deadlocks writes the report of its conflicts, too.
 #[test]
 fn a_deadlock_has_a_report_of_conflicts() {

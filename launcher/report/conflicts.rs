@@ -53,6 +53,7 @@ fn conflict(found: &Conflict) -> Value {
         "count": found.times,
         "window": found.window,
         "target": found.target,
+        "is_in_buffer": found.is_in_buffer(),
         "first_byte": found.bytes.start,
         "last_byte": found.bytes.end - 1,
         "accesses": found.accesses.each_ref().map(access),

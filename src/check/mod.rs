@@ -14,12 +14,14 @@
 //!    verdict depends on the order of the synchronisations alone.
 //! 4. Shadows and tables change under one lock of the job.
 
+mod buffers;
 mod report;
 mod rules;
 mod shadow;
 mod stores;
 mod window;
 
+pub(crate) use buffers::OwnBuffer;
 pub use report::{Conflict, ConflictAccess, Conflicts};
 pub(crate) use rules::AccessKind;
 pub(crate) use stores::Frequency;
@@ -89,6 +91,8 @@ struct CheckState {
     intervals: HashMap<(u32, u32), u32>,
     /// The windows of this rank.
     windows: Vec<Weak<CheckedWindow>>,
+    /// The buffers of operations that are not complete in this process.
+    pending: buffers::PendingBuffers,
     /// Memory that this rank has attached to dynamic windows: address and bytes.
     attached: Vec<(u64, u64)>,
 }
@@ -117,6 +121,7 @@ impl Checker {
             lines: HashMap::new(),
             intervals: HashMap::new(),
             windows: Vec::new(),
+            pending: buffers::PendingBuffers::default(),
             attached: Vec::new(),
         };
         Ok(Some(Box::new(Checker {
@@ -199,6 +204,14 @@ impl Checker {
             }
             !closes
         });
+    }
+
+    /// One open operation is complete now.
+    fn completed_alone(&self, state: &mut CheckState, completed: u32) {
+        let CheckState { open, clock, closed, .. } = state;
+        open.retain(|_, number| *number != completed);
+        self.operations[completed as usize].completed.store(clock[self.rank as usize]);
+        closed.push(completed);
     }
 
     /// The number of a line of the program; zero if it is unknown. Under the lock. `line` is what the binding has

@@ -87,10 +87,13 @@ enum Reason {
     Local,
     /// The ranks have not synchronised since the first one.
     Unordered,
+    /// Both use a buffer of one rank, and the first one was not complete in this process.
+    Buffer,
 }
 
 /// All reasons, by their numbers.
-const REASONS: [Reason; 4] = [Reason::Own, Reason::Incomplete, Reason::Local, Reason::Unordered];
+const REASONS: [Reason; 5] =
+    [Reason::Own, Reason::Incomplete, Reason::Local, Reason::Unordered, Reason::Buffer];
 
 impl Conflict {
     /// Those of a job, in the order in which they were found; none if it is not checked.
@@ -127,6 +130,11 @@ impl Conflict {
         }
     }
 
+    /// Whether the bytes are those of the first operation's buffer, and not of a window.
+    pub fn is_in_buffer(&self) -> bool {
+        self.reason == Reason::Buffer
+    }
+
     /// Why nothing orders the two.
     pub fn reason(&self) -> String {
         let ([a, b], [first, second]) = (self.ranks(), self.calls());
@@ -136,6 +144,9 @@ impl Conflict {
                 "rank {a} has synchronised with rank {b}, but its {first} was not complete at rank {} then",
                 self.target
             ),
+            Reason::Buffer => {
+                format!("the {first} may use its buffer until it is complete in this process")
+            }
             Reason::Local | Reason::Unordered => {
                 format!("nothing synchronises rank {a} with rank {b} between the two")
             }
@@ -149,6 +160,9 @@ impl Conflict {
             Reason::Own => {
                 format!("a flush of rank {target} between the two, or another epoch, would")
             }
+            Reason::Buffer => format!(
+                "a flush_local of rank {target} between the two, or the end of the epoch, would complete it"
+            ),
             Reason::Incomplete => format!(
                 "rank {a} needs a flush of rank {target}, or the end of the epoch, before that"
             ),
@@ -188,10 +202,17 @@ impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Conflict { window, target, bytes, .. } = self;
         let (first, last) = (bytes.start, bytes.end - 1);
-        writeln!(
-            f,
-            "onesided: conflict in window '{window}', bytes {first} to {last} of rank {target}:"
-        )?;
+        match self.is_in_buffer() {
+            true => writeln!(
+                f,
+                "onesided: conflict in the buffer of an operation on window '{window}', its bytes {first} to \
+                 {last}:"
+            )?,
+            false => writeln!(
+                f,
+                "onesided: conflict in window '{window}', bytes {first} to {last} of rank {target}:"
+            )?,
+        }
         for access in &self.accesses {
             write!(f, "  rank {}: {}", access.rank, access.name())?;
             match &access.line {
@@ -278,30 +299,38 @@ pub(super) fn record(
 ) -> Vec<Conflict> {
     let new = |one: &FoundConflict| {
         let operations = [one.number, number].map(|at| &checker.operations[at as usize]);
-        let words = new_pair(checker, operations, one)?;
-        words.window.store(checker.text(state, window));
-        words.target.store(target);
-        words.reason.store(reason(clock, operations) as u32);
-        // Now the launcher may read it.
-        checker.words.conflicts.store(checker.words.conflicts.load() + 1);
-        Some(Conflict::read(&checker.sites, words))
+        let pair = operations.map(|of| (of.site.load(), of.what.load()));
+        let words = new_pair(checker, pair, one.times)?;
+        for (word, of) in words.ranks.iter().zip(operations) {
+            word.store(of.rank.load());
+        }
+        let of = (checker.text(state, window), target);
+        Some(publish(checker, words, of, reason(clock, operations), &one.bytes))
     };
     found.iter().filter_map(new).collect()
 }
 
-/// Counts the conflict of two operations. Returns a record for it if it is the first of their lines, and the table
-/// is not full.
-fn new_pair<'c>(
-    checker: &'c Checker,
-    of: [&OperationWords; 2],
-    found: &FoundConflict,
-) -> Option<&'c ConflictWords> {
-    let pair = of.map(|operation| (operation.site.load(), operation.what.load()));
+/// Records that this rank has used the buffer of an operation on `target` of a window too early, both given by lines
+/// and descriptions. Returns the conflict if its pair of lines is new. Under the lock.
+pub(super) fn record_buffer(
+    checker: &Checker,
+    pair: [(u32, u32); 2],
+    of: (u32, u32),
+    bytes: &Range<u64>,
+) -> Option<Conflict> {
+    let words = new_pair(checker, pair, 1)?;
+    words.ranks.iter().for_each(|word| word.store(checker.rank));
+    Some(publish(checker, words, of, Reason::Buffer, bytes))
+}
+
+/// Counts a conflict of two lines and descriptions. Returns a record for it if it is their first one, and the table is
+/// not full.
+fn new_pair(checker: &Checker, pair: [(u32, u32); 2], times: u32) -> Option<&ConflictWords> {
     let known = checker.words.conflicts.load();
     for one in checker.conflicts.iter().take(known as usize) {
         let other = [0, 1].map(|side| (one.sites[side].load(), one.what[side].load()));
         if other == pair || [other[1], other[0]] == pair {
-            one.count.store(one.count.load().saturating_add(found.times));
+            one.count.store(one.count.load().saturating_add(times));
             return None;
         }
     }
@@ -309,15 +338,30 @@ fn new_pair<'c>(
         checker.words.is_full.store(1);
         return None;
     };
-    for (side, operation) in of.iter().enumerate() {
-        one.sites[side].store(pair[side].0);
-        one.what[side].store(pair[side].1);
-        one.ranks[side].store(operation.rank.load());
+    for (side, (site, what)) in pair.into_iter().enumerate() {
+        one.sites[side].store(site);
+        one.what[side].store(what);
     }
-    one.count.store(found.times);
-    one.start.store(found.bytes.start);
-    one.bytes.store(found.bytes.end - found.bytes.start);
+    one.count.store(times);
     Some(one)
+}
+
+/// Completes a record, which the launcher may read from now on; `of` are the number of the window's name and the
+/// target.
+fn publish(
+    checker: &Checker,
+    words: &ConflictWords,
+    (window, target): (u32, u32),
+    reason: Reason,
+    bytes: &Range<u64>,
+) -> Conflict {
+    words.window.store(window);
+    words.target.store(target);
+    words.reason.store(reason as u32);
+    words.start.store(bytes.start);
+    words.bytes.store(bytes.end - bytes.start);
+    checker.words.conflicts.store(checker.words.conflicts.load() + 1);
+    Conflict::read(&checker.sites, words)
 }
 
 /// Why nothing orders the later operation, of a rank that knows `clock`, behind the earlier one.

@@ -16,7 +16,8 @@
 use super::report::{self, FoundConflict};
 use super::shadow::{Accessing, GRANULE_BYTES, Judgement, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, mask_of};
-use super::{AccessKind, CheckedAccess, Checker, SITES};
+use super::{AccessKind, CheckedAccess, Checker, OwnBuffer, SITES};
+use crate::call::Call;
 use crate::error::Result;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
 use crate::shm::{PageWords, PartWords, PlacedSlice, Segment, Span};
@@ -60,7 +61,7 @@ pub(crate) struct ByteRun {
 pub(crate) struct CheckedWindow {
     /// The window's block.
     pub(super) block: u64,
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     /// This rank in the window.
     pub(super) rank: u32,
     /// The ranks of the window, by their numbers in the job.
@@ -148,7 +149,7 @@ impl CheckedWindow {
         let tables = Self::tables((ranks, clocks), granules, pages);
         Ok(CheckedWindow {
             block,
-            name: name.to_owned(),
+            name: name.into(),
             rank: of.rank,
             world: of.world.into(),
             own: of.own,
@@ -200,8 +201,8 @@ impl CheckedWindow {
 /// What synchronises ranks: publishing before it releases others, merging after it.
 impl CheckedWindow {
     /// This rank is about to arrive at its fence of that number.
-    pub(crate) fn fencing(&self, checker: &Checker, fence: u32) {
-        self.flushed(checker, None);
+    pub(crate) fn fencing(&self, checker: &Checker, waiter: &Waiter<'_>, fence: u32) {
+        self.flushed(checker, waiter, Call::Fence, None);
         checker.publish(self.fence_clock(fence, self.rank as usize));
     }
 
@@ -222,8 +223,14 @@ impl CheckedWindow {
     }
 
     /// It is about to release it.
-    pub(crate) fn unlocking(&self, checker: &Checker, target: u32, held: LockType, nocheck: bool) {
-        self.flushed(checker, Some(target));
+    pub(crate) fn unlocking(
+        &self,
+        checker: &Checker,
+        waiter: &Waiter<'_>,
+        target: u32,
+        (held, nocheck): (LockType, bool),
+    ) {
+        self.flushed(checker, waiter, Call::Unlock, Some(target));
         let any = self.of_target(target, OfTarget::Any);
         match held {
             _ if nocheck => {}
@@ -242,8 +249,8 @@ impl CheckedWindow {
     }
 
     /// It is about to release it.
-    pub(crate) fn unlocking_all(&self, checker: &Checker, nocheck: bool) {
-        self.flushed(checker, None);
+    pub(crate) fn unlocking_all(&self, checker: &Checker, waiter: &Waiter<'_>, nocheck: bool) {
+        self.flushed(checker, waiter, Call::UnlockAll, None);
         if !nocheck {
             checker.raise([self.of_window(OfWindow::Any)]);
         }
@@ -260,8 +267,8 @@ impl CheckedWindow {
     }
 
     /// This rank is about to complete its epoch on these targets.
-    pub(crate) fn completing(&self, checker: &Checker, targets: &[u32]) {
-        self.flushed(checker, None);
+    pub(crate) fn completing(&self, checker: &Checker, waiter: &Waiter<'_>, targets: &[u32]) {
+        self.flushed(checker, waiter, Call::Complete, None);
         checker.raise(targets.iter().map(|target| self.of_target(*target, OfTarget::Completes)));
     }
 
@@ -270,8 +277,15 @@ impl CheckedWindow {
         checker.merge([self.of_target(self.rank, OfTarget::Completes)]);
     }
 
-    /// This rank's operations on the target, or on all, are complete there.
-    pub(crate) fn flushed(&self, checker: &Checker, target: Option<u32>) {
+    /// This rank's operations on the target, or on all, are complete there by `call`.
+    pub(crate) fn flushed(
+        &self,
+        checker: &Checker,
+        waiter: &Waiter<'_>,
+        call: Call,
+        target: Option<u32>,
+    ) {
+        self.completed_here(checker, waiter, call, target);
         checker.complete(self.block, target);
         match target {
             Some(target) => checker.raise([self.of_target(target, OfTarget::Rung)]),
@@ -316,6 +330,8 @@ pub(crate) struct AccessedBytes<'a> {
     pub(crate) runs: Vec<ByteRun>,
     /// Reads all runs, one behind the other; returns whether that was possible.
     pub(crate) read: &'a dyn Fn(&[ByteRun], &mut [u8]) -> bool,
+    /// The operation's buffers in this process; none if the program may use them when the call returns.
+    pub(crate) buffers: Vec<OwnBuffer>,
 }
 
 impl AccessedBytes<'_> {
@@ -347,7 +363,7 @@ impl CheckedWindow {
         act: impl FnOnce() -> R,
     ) -> R {
         let Some(part) = self.compared(target) else {
-            self.judge(checker, waiter, (access, target), &accessed.runs, &[]);
+            self.judge(checker, waiter, (access, target), accessed, &[]);
             return act();
         };
         let (mut act, mut done) = (Some(act), None);
@@ -356,7 +372,7 @@ impl CheckedWindow {
             let before = accessed.read();
             let stored = before.map(|bytes| self.changed(target, &accessed.runs, &bytes));
             let stored = stored.unwrap_or_default();
-            self.judge(checker, waiter, (access, target), &accessed.runs, &stored);
+            self.judge(checker, waiter, (access, target), accessed, &stored);
             done = act.take().map(|act| act());
             if !access.kind.only_reads()
                 && let Some(bytes) = accessed.read()
@@ -376,7 +392,7 @@ impl CheckedWindow {
         checker: &Checker,
         waiter: &Waiter<'_>,
         (access, target): (&CheckedAccess, u32),
-        runs: &[ByteRun],
+        accessed: &AccessedBytes<'_>,
         stored: &[StoredPage],
     ) {
         let (mut new, line) = (Vec::new(), line_by_binding());
@@ -397,13 +413,21 @@ impl CheckedWindow {
             let mut accessing =
                 Accessing { checker, clock: &clock, rank, number, kind, datatype, latest };
             let mut found = Vec::new();
-            for part in runs {
+            for part in &accessed.runs {
                 self.touch_pages(&mut accessing, target, *part, &mut found);
                 self.touch(&mut accessing, target, *part, &mut found);
             }
             let of = (&*self.name, target);
             new.extend(report::record(checker, &mut state, of, number, &found, &clock));
             state.clock = clock;
+            if access.call.has_request() && access.kind.only_reads() {
+                // The program may wait for its request, which completes it at the target, too.
+                checker.completed_alone(&mut state, number);
+            }
+            if !accessed.buffers.is_empty() {
+                let of = (access, checker.operations[number as usize].site.load(), target);
+                new.extend(self.use_buffers(checker, &mut state, of, &accessed.buffers));
+            }
         });
         drop(state);
         if matches!(access.kind, AccessKind::Put | AccessKind::Update) {

@@ -722,7 +722,9 @@ impl Win {
         })?;
         if target != Rank::NULL {
             calls.epochs.operated();
-            calls.checked(|checker, window| window.flushed(checker, Some(target.0)));
+            calls.checked(|checker, window| {
+                window.flushed(checker, &calls.excluded(), call, Some(target.0));
+            });
         }
         self.count(call, target, counter);
         Ok(())

@@ -227,7 +227,7 @@ impl<'d> Layout<'d> {
     }
 
     /// First address and length of its pieces, with displacement 0 at `zero`, in order of address.
-    fn pieces(&self, zero: *const u8) -> Vec<(usize, u64)> {
+    pub(super) fn pieces(&self, zero: *const u8) -> Vec<(usize, u64)> {
         let address = |at| (zero as usize).wrapping_add_signed(at as isize);
         let (count, datatype) = self.parts();
         let pieces = datatype.pieces(count);

@@ -1,11 +1,13 @@
 //! From (rank, displacement, bytes) to checked memory: every range check of the operations.
 
+use super::layout::LocalLayout;
 use crate::call::Call;
-use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess};
+use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess, OwnBuffer};
 use crate::datatype::{TransferSide, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
-use crate::shm::{ONE_STORE, PartOf, is_one_store};
+use crate::prim::has_binding;
+use crate::shm::{Direction, ONE_STORE, PartOf, is_one_store};
 use crate::window::{Communication, Target};
 use std::ops::Range;
 use std::panic::Location;
@@ -109,11 +111,12 @@ impl<'w> Communication<'w> {
 
     /// Does by `act` an operation that has passed all checks, after it has reported it to the check of the job, if that
     /// is checked. It accesses the entries of `target` that the sides have in common; the target's is `side`.
-    pub(super) fn report<const N: usize, R>(
+    pub(super) fn report<'a, const N: usize, R>(
         self,
         access: &CheckedAccess,
         target: &Target<'_>,
         (sides, side): ([TransferSide<'_>; N], usize),
+        own: impl Iterator<Item = (LocalLayout<'a>, Direction)>,
         act: impl FnOnce() -> R,
     ) -> R {
         let Some((checker, window)) = self.calls.check() else { return act() };
@@ -121,11 +124,19 @@ impl<'w> Communication<'w> {
             let runs = runs.iter().map(|run| (run.start, run.bytes as usize));
             self.memory.read(self.calls, access.call, target, runs, to)
         };
-        let mut accessed = AccessedBytes { runs: Vec::new(), read: &read };
+        let buffer = |(own, direction): (LocalLayout<'_>, _)| OwnBuffer {
+            pieces: own.layout.pieces(own.zero),
+            is_written: direction == Direction::Get,
+        };
+        let buffers = own.filter(|_| has_binding()).map(buffer).collect();
+        let mut accessed = AccessedBytes { runs: Vec::new(), read: &read, buffers };
+        let size = self.memory.bytes_of(target.rank);
         zip_sides(sides, |strip| {
             for block in 0..strip.blocks {
                 let start = target.start.wrapping_add_signed(strip.patterns[side].block(block));
-                accessed.push(ByteRun { start, bytes: strip.bytes as u64 });
+                // The padding of the last element may lie behind the part.
+                let bytes = (strip.bytes as u64).min(size.saturating_sub(start));
+                accessed.push(ByteRun { start, bytes });
             }
             true
         });
@@ -155,7 +166,8 @@ impl<'w> Communication<'w> {
         act: impl FnOnce(),
     ) {
         let access = CheckedAccess { call: Call::LocalAccess, kind, datatype: 0, at };
-        self.report(&access, target, ([TransferSide::Packed(bytes as u64)], 0), act);
+        let side = ([TransferSide::Packed(bytes as u64)], 0);
+        self.report(&access, target, side, std::iter::empty(), act);
     }
 
     #[cold]

@@ -373,7 +373,8 @@ impl<'w> Communication<'w> {
             Direction::Get => (AccessKind::Get, 0),
         };
         let access = CheckedAccess { call, kind, datatype: 0, at: transfer.at };
-        self.report(&access, &target, ([from.side(), to.side()], side), || {
+        let buffers = std::iter::once((*own, transfer.direction));
+        self.report(&access, &target, ([from.side(), to.side()], side), buffers, || {
             let is_word =
                 target.atomicity() == Atomicity::Instructions && layout.plain() == Some(ONE_STORE);
             let recording = match transfer.direction {

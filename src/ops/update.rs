@@ -23,7 +23,7 @@ use crate::datatype::{Datatype, Element, Integer, TransferSide, Visitor, zip_sid
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::op::Op;
-use crate::shm::Recording;
+use crate::shm::{Direction, Recording};
 use crate::window::{Communication, Target};
 use std::panic::Location;
 
@@ -383,7 +383,9 @@ impl Visitor for SlowUpdate<'_, '_> {
         let (call, datatype, at) = (update.call, E::DATATYPE as u8, update.at);
         let access = CheckedAccess { call, kind, datatype, at };
         let side = ([update.layout.with_padding().side()], 0);
-        parts.report(&access, &target, side, || self.update::<E>(&target))
+        let read = update.origin.iter().map(|own| (*own, Direction::Put));
+        let written = update.result.iter().map(|own| (*own, Direction::Get));
+        parts.report(&access, &target, side, read.chain(written), || self.update::<E>(&target))
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
     Direction, File, FileKind, Piece, Process, STAT_BYTES, admit, close_on_exec, duplicate,
     has_more_rights, is_forked, is_gone, kill_this_process, largest_segment, nonce, notice_forks,
-    page_size, stat_of, takes_output, total_memory,
+    page_size, read_here, stat_of, takes_output, total_memory,
 };
 pub(crate) use parts::{PartOf, Parts};
 pub(crate) use pattern::{Offsets, Pattern, Steps, Strip};

@@ -468,6 +468,15 @@ pub(crate) struct Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process(i32);
 
+/// Reads this process's own memory, and returns whether it is mapped.
+pub(crate) fn read_here(at: usize, to: &mut [u8]) -> bool {
+    let other = std::ptr::without_provenance_mut(at);
+    let piece = Piece { own: to.as_mut_ptr(), other, bytes: to.len() };
+    // SAFETY: 1. `to` is a slice. 2. The kernel reads, and refuses what is not mapped; what another thread writes
+    // meanwhile arrives old or new.
+    to.is_empty() || unsafe { Process::own().move_pieces(Direction::Get, &[piece]) }.is_ok()
+}
+
 impl Process {
     /// This process.
     pub(crate) fn own() -> Process {

@@ -25,7 +25,7 @@ pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Resul
 fn flush_slowly(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
     calls.handled(check(calls, Call::Flush, target))?;
     transport.flush_reached(target);
-    flushed(calls, target);
+    flushed(calls, Call::Flush, Some(target));
     Ok(())
 }
 
@@ -35,15 +35,24 @@ pub(super) fn flush_all(calls: &Calls, transport: &Transport) -> Result<()> {
     calls.handled(check(calls, Call::FlushAll, Rank::NULL))?;
     sync::flush_all();
     transport.ring_all();
-    calls.checked(|checker, window| window.flushed(checker, None));
+    flushed(calls, Call::FlushAll, None);
     Ok(())
 }
 
-/// The operations on `target` are complete, in a checked job.
-pub(super) fn flushed(calls: &Calls, target: Rank) {
-    if target.index() < calls.comm().ranks().len() {
-        calls.checked(|checker, window| window.flushed(checker, Some(target.0)));
+/// The operations on `target`, or on all, are complete there, in a checked job.
+pub(super) fn flushed(calls: &Calls, call: Call, target: Option<Rank>) {
+    if target.is_none_or(|target| target.index() < calls.comm().ranks().len()) {
+        let target = target.map(|target| target.0);
+        calls.checked(|checker, window| window.flushed(checker, &calls.excluded(), call, target));
     }
+}
+
+/// They are complete in this process.
+fn flushed_here(calls: &Calls, call: Call, target: Option<Rank>) {
+    let target = target.map(|target| target.0);
+    calls.checked(|checker, window| {
+        window.completed_here(checker, &calls.excluded(), call, target);
+    });
 }
 
 /// `MPI_Win_flush_local`
@@ -51,6 +60,7 @@ pub(super) fn flush_local(calls: &Calls, target: Rank) -> Result<()> {
     let _call = calls.enter(Call::FlushLocal);
     calls.handled(check(calls, Call::FlushLocal, target))?;
     sync::flush_local();
+    flushed_here(calls, Call::FlushLocal, Some(target));
     Ok(())
 }
 
@@ -59,6 +69,7 @@ pub(super) fn flush_local_all(calls: &Calls) -> Result<()> {
     let _call = calls.enter(Call::FlushLocalAll);
     calls.handled(check(calls, Call::FlushLocalAll, Rank::NULL))?;
     sync::flush_local_all();
+    flushed_here(calls, Call::FlushLocalAll, None);
     Ok(())
 }
 

@@ -129,8 +129,8 @@ impl Synchronization<'_> {
     fn unlock_slowly(self, slow: Slow, target: Rank) -> Result<()> {
         self.calls.within_any(Call::Unlock, || {
             self.calls.locking(target, None, |checker, window| {
-                if let Ok((held, nocheck)) = self.calls.epochs.may_unlock(target.0) {
-                    window.unlocking(checker, target.0, held, nocheck);
+                if let Ok(held) = self.calls.epochs.may_unlock(target.0) {
+                    window.unlocking(checker, &self.calls.excluded(), target.0, held);
                 }
             });
             match self.go_on(Call::Unlock, target, slow, |_| self.end_lock(target))? {
@@ -227,7 +227,7 @@ impl Synchronization<'_> {
         self.calls.within_any(Call::UnlockAll, || {
             self.calls.synchronising(None, Frequency::Seldom, |checker, window| {
                 if let Ok(nocheck) = self.calls.epochs.may_unlock_all() {
-                    window.unlocking_all(checker, nocheck);
+                    window.unlocking_all(checker, &self.calls.excluded(), nocheck);
                 }
             });
             match self.go_on(Call::UnlockAll, Rank::NULL, slow, |_| self.end_lock_all())? {

@@ -129,7 +129,9 @@ impl Transport {
             Aside::Foreign(window) => return self.fence_by(calls, window, opens),
             Aside::Checked(window) => (window, self.fences.load()),
         };
-        let fencing = |checker: &Checker, _: &_| window.fencing(checker, number);
+        let fencing = |checker: &Checker, _: &_| {
+            window.fencing(checker, &calls.excluded(), number);
+        };
         calls.synchronising(Some(at), Frequency::Seldom, fencing);
         self.fence_here(calls, round, kind, opens, at)?;
         // An arrival alone synchronises nothing.
@@ -291,7 +293,9 @@ impl Transport {
         match &self.aside {
             None => {}
             Some(Aside::Checked(window)) => {
-                let completing = |checker: &Checker, _: &_| window.completing(checker, targets);
+                let completing = |checker: &Checker, _: &_| {
+                    window.completing(checker, &calls.excluded(), targets);
+                };
                 calls.synchronising(None, Frequency::Seldom, completing);
             }
             Some(Aside::Foreign(window)) => {

@@ -691,7 +691,7 @@ impl Win {
     /// The slow path of an operation that [`Win::flush_reached`] completes: reports the flush to a checked job.
     #[cold]
     pub(crate) fn flushed_slowly(&self, target: Rank) {
-        flush::flushed(&self.calls, target);
+        flush::flushed(&self.calls, Call::Flush, Some(target));
     }
 
     /// [`Win::flush_reached`] directly after a read-modify-write of an element of the target.

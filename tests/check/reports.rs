@@ -251,6 +251,7 @@ fn report_of(end: End, options: &[&str], code: i32) {
             "count": 2,
             "window": "#0",
             "target": 1,
+            "is_in_buffer": false,
             "first_byte": 0,
             "last_byte": 7,
             "accesses": [

@@ -1,0 +1,92 @@
+/* Rank 0 uses buffers of its operations before they are complete, or just behind that: the case is the argument. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static MPI_Win win;
+static int buffer[4] = {1, 2, 3, 4};
+
+static int is(const char *name, char **argv)
+{
+    return strcmp(argv[1], name) == 0;
+}
+
+static void too_early(char **argv)
+{
+    if (is("changed", argv)) {
+        MPI_Put(buffer, 2, MPI_INT, 1, 0, 2, MPI_INT, win); /* the put */
+        buffer[0] = 5;
+        MPI_Win_flush(1, win); /* its flush */
+    } else if (is("read", argv)) {
+        MPI_Get(buffer, 2, MPI_INT, 1, 0, 2, MPI_INT, win);     /* the get */
+        MPI_Put(buffer + 1, 2, MPI_INT, 1, 2, 2, MPI_INT, win); /* puts the result */
+    } else if (is("written", argv)) {
+        MPI_Put(buffer, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* the other put */
+        MPI_Get(buffer, 2, MPI_INT, 1, 2, 2, MPI_INT, win); /* gets over it */
+    } else if (is("twice", argv)) {
+        MPI_Get(buffer, 2, MPI_INT, 1, 0, 2, MPI_INT, win); /* the first get */
+        MPI_Get(buffer, 2, MPI_INT, 1, 2, 2, MPI_INT, win); /* the second get */
+    } else if (is("fetched", argv)) {
+        MPI_Fetch_and_op(buffer + 1, buffer, MPI_INT, 1, 0, MPI_SUM, win); /* the fetch */
+        MPI_Put(buffer, 1, MPI_INT, 1, 2, 1, MPI_INT, win);                /* puts what is fetched */
+    }
+}
+
+static void in_time(char **argv)
+{
+    MPI_Request requests[2];
+    if (is("complete", argv)) {
+        MPI_Put(buffer, 2, MPI_INT, 1, 0, 2, MPI_INT, win);
+        MPI_Win_flush_local(1, win);
+        buffer[0] = 6;
+        MPI_Get(buffer, 1, MPI_INT, 1, 2, 1, MPI_INT, win);
+        MPI_Win_flush(1, win);
+        MPI_Put(buffer, 1, MPI_INT, 1, 3, 1, MPI_INT, win);
+    } else if (is("beside", argv)) {
+        MPI_Put(buffer, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        MPI_Get(buffer + 1, 1, MPI_INT, 1, 2, 1, MPI_INT, win);
+        buffer[2] = 6;
+        MPI_Put(buffer + 3, 1, MPI_INT, 1, 1, 1, MPI_INT, win);
+    } else if (is("same", argv)) {
+        MPI_Put(buffer, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        MPI_Put(buffer, 2, MPI_INT, 1, 1, 2, MPI_INT, win);
+    } else if (is("requests", argv)) {
+        MPI_Rput(buffer, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &requests[0]);
+        MPI_Rget(buffer + 1, 1, MPI_INT, 1, 2, 1, MPI_INT, win, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        buffer[0] = 7;
+        MPI_Put(buffer + 1, 1, MPI_INT, 1, 2, 1, MPI_INT, win);
+    } else if (is("unmapped", argv)) {
+        int *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        MPI_Put(page, 4, MPI_INT, 1, 0, 4, MPI_INT, win);
+        munmap(page, 4096);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int rank, *base;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Win_allocate(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    if (is("fence", argv)) {
+        MPI_Win_fence(0, win);
+        if (rank == 0) {
+            MPI_Put(buffer, 2, MPI_INT, 1, 0, 2, MPI_INT, win); /* put in a fence */
+            buffer[1] = 5;
+        }
+        MPI_Win_fence(0, win); /* ends */
+    } else {
+        MPI_Win_lock_all(0, win);
+        if (rank == 0) {
+            too_early(argv);
+            in_time(argv);
+        }
+        MPI_Win_unlock_all(win);
+    }
+    MPI_Win_free(&win);
+    MPI_Finalize();
+    return argc == 2 ? 0 : 1;
+}

@@ -1,0 +1,217 @@
+//! Buffers of this rank's operations that are not complete: what a put reads must not change, and what a get writes
+//! must not be accessed, before a call completes the operation in this process (MPI-4.1 §12.3).
+//!
+//! 1. What an operation reads is copied when it is issued, and compared when it is complete. The kernel reads it
+//!    then, because the program may have unmapped it.
+//! 2. What another operation of this rank accesses meanwhile is compared by address.
+//! 3. Request-based operations are not looked at: the request, and not the window, completes them in this process.
+//!
+//! A binding alone has such buffers: the slices of Rust's calls are the program's again when the call returns.
+
+use super::report::{self, Conflict};
+use super::rules::AccessKind;
+use super::window::CheckedWindow;
+use super::{CheckState, CheckedAccess, Checker, SITES};
+use crate::call::Call;
+use crate::prim::{Waiter, has_binding, line_by_binding};
+use crate::shm::read_here;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Bytes of a buffer that are compared together.
+const PIECE: usize = 4096;
+/// Pieces that are remembered.
+const MOST_PIECES: usize = 1 << 14;
+
+/// A buffer of an operation in this process.
+pub(crate) struct OwnBuffer {
+    /// Address and bytes of each piece, ascending.
+    pub(crate) pieces: Vec<(usize, u64)>,
+    pub(crate) is_written: bool,
+}
+
+/// The buffers of operations that are not complete in this process.
+#[derive(Default)]
+pub(super) struct PendingBuffers {
+    /// By the address of their first bytes, and by a number.
+    pieces: BTreeMap<(usize, u64), PendingPiece>,
+    issued: u64,
+}
+
+/// A piece of a buffer, of at most [`PIECE`] bytes.
+struct PendingPiece {
+    of: Arc<PendingOperation>,
+    end: usize,
+    /// What an operation reads there.
+    contents: Option<Box<[u8]>>,
+}
+
+/// An operation that is not complete in this process.
+struct PendingOperation {
+    /// The block of its window, and the window's name.
+    window: (u64, Arc<str>),
+    target: u32,
+    site: u32,
+    what: u32,
+    /// The address of the buffer's first byte.
+    buffer: usize,
+}
+
+/// Bytes of an operation's buffer that this rank has accessed too early.
+pub(super) struct FoundBuffer {
+    of: Arc<PendingOperation>,
+    /// From the beginning of the buffer.
+    bytes: Range<u64>,
+}
+
+impl FoundBuffer {
+    fn new(piece: &PendingPiece, bytes: Range<usize>) -> FoundBuffer {
+        let by = |at: usize| (at - piece.of.buffer) as u64;
+        FoundBuffer { of: piece.of.clone(), bytes: by(bytes.start)..by(bytes.end) }
+    }
+}
+
+impl PendingBuffers {
+    /// Accesses the bytes at some addresses, to write them or not. Returns the earlier operations to whose buffers
+    /// that is too early, and forgets those.
+    fn access(&mut self, bytes: &Range<usize>, is_written: bool) -> Vec<FoundBuffer> {
+        let from = (bytes.start.saturating_sub(PIECE), 0);
+        let near = self.pieces.range(from..(bytes.end, 0));
+        let conflicts = |(start, _): &(usize, u64), piece: &PendingPiece| {
+            piece.end > bytes.start
+                && *start < bytes.end
+                && (is_written || piece.contents.is_none())
+        };
+        let keys: Vec<_> =
+            near.filter(|(key, piece)| conflicts(key, piece)).map(|(key, _)| *key).collect();
+        let found = |key: (usize, u64)| {
+            let piece = self.pieces.remove(&key)?;
+            let shared = key.0.max(bytes.start)..piece.end.min(bytes.end);
+            Some(FoundBuffer::new(&piece, shared))
+        };
+        keys.into_iter().filter_map(found).collect()
+    }
+
+    fn add(&mut self, of: &Arc<PendingOperation>, bytes: Range<usize>, is_written: bool) {
+        if self.pieces.len() == MOST_PIECES {
+            return;
+        }
+        let mut contents = vec![0; if is_written { 0 } else { bytes.len() }];
+        if !read_here(bytes.start, &mut contents) {
+            return;
+        }
+        let contents = (!is_written).then(|| contents.into());
+        self.issued += 1;
+        let piece = PendingPiece { of: of.clone(), end: bytes.end, contents };
+        self.pieces.insert((bytes.start, self.issued), piece);
+    }
+
+    /// The operations on a window, or on a target of it, are complete in this process. Returns those whose buffers
+    /// have changed.
+    fn complete(&mut self, window: u64, target: Option<u32>) -> Vec<FoundBuffer> {
+        let (mut found, mut now) = (Vec::new(), vec![0; PIECE]);
+        self.pieces.retain(|(start, _), piece| {
+            let is_other = piece.of.window.0 != window
+                || target.is_some_and(|target| target != piece.of.target);
+            if let Some(before) = piece.contents.as_ref().filter(|_| !is_other) {
+                let now = &mut now[..before.len()];
+                let is_mapped = read_here(*start, now);
+                let changed = |at: &usize| is_mapped && before[*at] != now[*at];
+                if let Some(first) = (0..before.len()).find(changed) {
+                    let last = (first..before.len()).rfind(changed).unwrap_or(first);
+                    found.push(FoundBuffer::new(piece, start + first..start + last + 1));
+                }
+            }
+            is_other
+        });
+        found
+    }
+}
+
+/// The pieces of a buffer, each of at most [`PIECE`] bytes.
+fn divided(buffer: &OwnBuffer) -> impl Iterator<Item = Range<usize>> {
+    buffer.pieces.iter().flat_map(|(at, bytes)| {
+        let end = at + *bytes as usize;
+        (*at..end).step_by(PIECE).map(move |start| start..end.min(start + PIECE))
+    })
+}
+
+impl CheckedWindow {
+    /// An operation that was recorded with that line is about to use these buffers. Returns new conflicts. Under the
+    /// lock.
+    pub(super) fn use_buffers(
+        &self,
+        checker: &Checker,
+        state: &mut CheckState,
+        (access, site, target): (&CheckedAccess, u32, u32),
+        buffers: &[OwnBuffer],
+    ) -> Vec<Conflict> {
+        let what = access.word();
+        let mut found = Vec::new();
+        for buffer in buffers {
+            for bytes in divided(buffer) {
+                found.extend(state.pending.access(&bytes, buffer.is_written));
+            }
+        }
+        for buffer in buffers.iter().filter(|_| !access.call.has_request()) {
+            let first = buffer.pieces.first().map_or(0, |(at, _)| *at);
+            let window = (self.block, self.name.clone());
+            let of = Arc::new(PendingOperation { window, target, site, what, buffer: first });
+            for bytes in divided(buffer) {
+                state.pending.add(&of, bytes, buffer.is_written);
+            }
+        }
+        let new = |one: &FoundBuffer| record(checker, state, one, (site, what));
+        found.iter().filter_map(new).collect()
+    }
+
+    /// This rank's operations on the target, or on all, are complete in this process by `call`. Blocks while another
+    /// rank uses the tables of the check.
+    pub(crate) fn completed_here(
+        &self,
+        checker: &Checker,
+        waiter: &Waiter<'_>,
+        call: Call,
+        target: Option<u32>,
+    ) {
+        if !has_binding() {
+            return;
+        }
+        let mut state = checker.state();
+        let found = state.pending.complete(self.block, target);
+        if found.is_empty() {
+            return;
+        }
+        let line = line_by_binding().map_or_else(String::new, |line| format!(" at {line}"));
+        let text = format!("before {}{line}", call.name());
+        let access = CheckedAccess {
+            call: Call::None,
+            kind: AccessKind::Store,
+            datatype: 0,
+            at: Location::caller(),
+        };
+        // If the job ends, so does the check.
+        let new = checker.words.lock.0.run(SITES, waiter, |_| {
+            let store = (checker.text(&mut state, &text), access.word());
+            let new = |one: &FoundBuffer| record(checker, &mut state, one, store);
+            found.iter().filter_map(new).collect::<Vec<_>>()
+        });
+        drop(state);
+        report::print(&new.unwrap_or_default());
+    }
+}
+
+/// Records that a later access, given by its line and its description, was too early. Returns it if its pair of lines
+/// is new.
+fn record(
+    checker: &Checker,
+    state: &mut CheckState,
+    found: &FoundBuffer,
+    later: (u32, u32),
+) -> Option<Conflict> {
+    let window = checker.text(state, &found.of.window.1);
+    let pair = [(found.of.site, found.of.what), later];
+    report::record_buffer(checker, pair, (window, found.of.target), &found.bytes)
+}
