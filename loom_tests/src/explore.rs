@@ -46,6 +46,8 @@ pub struct Model {
     pub full_barrier: bool,
     /// How often a rank contends for a lock that is held before it queues.
     pub contends: u32,
+    /// Each rank has a core: exclusive lockers queue by their nodes.
+    pub has_cores: bool,
     /// Bounds of the ordinary test command.
     pub short: Bounds,
     /// Bounds of the deep command.
@@ -92,6 +94,7 @@ impl Model {
             park: false,
             full_barrier: false,
             contends: 0,
+            has_cores: false,
             short,
             deep,
             program: Arc::new(move || run(ranks)),
@@ -116,6 +119,12 @@ impl Model {
         Model { name: format!("{} contending", self.name), contends: 1, ..self }
     }
 
+    /// The same with ranks that have a core each, and queue by their nodes.
+    #[must_use]
+    pub fn queued(self) -> Model {
+        Model { name: format!("{} queued", self.name), has_cores: true, ..self }
+    }
+
     /// The same with MEM_SYNC as a full barrier.
     #[must_use]
     pub fn with_full_barrier(self) -> Model {
@@ -135,6 +144,7 @@ impl Model {
             polls: bounds.polls,
             full_barrier: self.full_barrier,
             contends: self.contends,
+            has_cores: self.has_cores,
         });
         let executions = Arc::new(std::sync::Mutex::new(0));
         let (counter, program) = (executions.clone(), self.program.clone());

@@ -126,6 +126,10 @@ pub const FAULTS: &[Fault] = &[
     Fault::NestedQueues,
     Fault::FairForever,
     Fault::HoldersPassed,
+    Fault::StaleNode,
+    Fault::GenerationOpen,
+    Fault::HandedToTwo,
+    Fault::MarkIgnored,
     Fault::LockAllIgnored,
     Fault::TargetFirst,
     Fault::StageIgnored,
@@ -312,6 +316,11 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
 /// [`found_by`] for `lock_all` against exclusive lockers.
 fn found_by_lock_all(fault: Fault) -> &'static [&'static str] {
     match fault {
+        Fault::StaleNode | Fault::GenerationOpen | Fault::HandedToTwo | Fault::MarkIgnored => &[
+            "lock/exclusive x3 queued",
+            "lock/exclusive twice x2 queued",
+            "lock/write then read x",
+        ],
         Fault::TargetFirst => &["lock_all/holder waits for a reader x"],
         Fault::OpenedLate => &["lock_all/two targets alone x"],
         Fault::LockAllIgnored | Fault::StageIgnored | Fault::NotDrained => {

@@ -2,6 +2,7 @@
 
 pub use crate::data::Data;
 use crate::prim::{Backoff, FailedWord, JobFailed, ParkWord, Waiter, model};
+use crate::sync::{Locker, OwnNode, QueueNode};
 use std::sync::Arc;
 
 /// The job: how its ranks wait, and the word that ends every wait.
@@ -22,6 +23,32 @@ impl Job {
             account: None,
             progress: None,
         }
+    }
+}
+
+/// The nodes of the ranks of a window, for queues of exclusive lockers.
+#[derive(Default)]
+pub struct Nodes {
+    nodes: [QueueNode; 4],
+    own: [OwnNode; 4],
+}
+
+impl Nodes {
+    /// What `f` does as the rank `me` that locks a target.
+    pub fn locker<R>(&self, me: usize, target: usize, f: impl FnOnce(&Locker<'_, '_>) -> R) -> R {
+        let node_of = |rank: u32| &self.nodes[rank as usize];
+        let (rank, target, own) = (me as u32, target as u32, &self.own[me]);
+        f(&Locker { rank, target, ranks: 4, own, node_of: &node_of })
+    }
+
+    /// What that rank knows of its own node.
+    pub fn own(&self, me: usize) -> (u32, &OwnNode) {
+        (me as u32, &self.own[me])
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[QueueNode] {
+        &self.nodes
     }
 }
 

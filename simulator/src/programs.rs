@@ -5,7 +5,9 @@ use crate::machine::{
 };
 use crate::prim::{Backoff, FailedWord, JobFailed, ParkWord, Waiter, Word32, Word64};
 use crate::sync::channel::{MailWords, RecordState};
-use crate::sync::{self, Line, LockType, LockWords, OpenEpochs, Queueing, Round, notify, watch};
+use crate::sync::{
+    self, Line, LockType, LockWords, Locker, OpenEpochs, OwnNode, Queueing, Round, notify, watch,
+};
 use crate::sync::{
     Barrier, BarrierWords, FenceKind, MOST_WITHOUT_TREE, PostSlot, PscwWords, Tree, TreeLine,
     Watchers, WindowWords, tree_lines,
@@ -214,11 +216,14 @@ pub fn one_lock(machine: &Machine) -> Cost {
 fn exclusive_lock(machine: &Machine, target: fn(u32) -> u32) -> Cost {
     let (job, window) = (Job::new(machine.ranks), WindowWords::default());
     let targets: Vec<LockWords> = each(machine.ranks);
-    machine.cost(|rank, _: &mut ()| {
-        let (lock, held) = (&targets[target(rank) as usize], LockType::Exclusive);
+    let node_of = |rank: u32| targets[rank as usize].node();
+    machine.cost(|rank, own: &mut OwnNode| {
+        let target = target(rank);
+        let (lock, held) = (&targets[target as usize], LockType::Exclusive);
         let (window, waiter) = (&window.lock_all, job.waiter(rank));
-        passed(sync::lock(window, lock, held, rank, Queueing::Fair, &waiter));
-        sync::unlock(window, lock, held);
+        let locker = Locker { rank, target, ranks: machine.ranks, own, node_of: &node_of };
+        passed(sync::lock(window, lock, held, &locker, Queueing::Fair, &waiter));
+        sync::unlock_queued(window, lock, held, &locker);
     })
 }
 

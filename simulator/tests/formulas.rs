@@ -1,7 +1,7 @@
 //! What calls of the library cost by the number of ranks (docs/scaling.md).
 
 use simulator::machine::Topology;
-use simulator::programs::{Cost, Machine, PROGRAMS};
+use simulator::programs::{Cost, Machine, PROGRAMS, SERVER};
 use simulator::report;
 
 fn cost(program: &str, ranks: u32) -> Cost {
@@ -52,6 +52,21 @@ fn a_lock_of_the_window_is_three_references_for_any_number_of_ranks() {
         let cost = cost(program, ranks);
         let (remote, chain) = (cost.most_remote, 2.0 * f64::from(ranks) + 1.0);
         assert!(remote <= 3.5 && cost.chain <= chain, "{program} {ranks} {cost:?}");
+    }
+}
+
+/// Of many ranks: one reference to the lock's tail, two to the node of the rank ahead, one to the own node. A hand-over
+/// is two transfers, and the line of the tail makes one for each rank.
+#[test]
+fn a_passage_of_a_contended_lock_is_four_references_for_any_number_of_ranks() {
+    for ranks in [3, 4, 8, 16, 64, 256, 1024] {
+        let cost = cost("exclusive lock + unlock, one target", ranks);
+        // The ranks that form the queue make up to eight more in all, in four passages.
+        let (remote, chain) = (4.0 + 2.0 / f64::from(ranks), 2.5 * f64::from(ranks));
+        assert!(cost.mean_remote <= remote && cost.chain <= chain, "{ranks} {cost:?}");
+        // Two transfers, and what is done between them.
+        let passage = 2 * SERVER.transfer[1] + 45 * SERVER.hit;
+        assert!(cost.time <= u64::from(ranks) * passage + SERVER.transfer[2], "{ranks} {cost:?}");
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Setting {
     pub full_barrier: bool,
     /// How often a rank contends for a held lock before it queues.
     pub contends: u32,
+    /// Each rank has a core.
+    pub has_cores: bool,
 }
 
 impl Default for Setting {
@@ -52,6 +54,7 @@ impl Default for Setting {
             polls: 1,
             full_barrier: false,
             contends: 0,
+            has_cores: false,
         }
     }
 }
@@ -195,6 +198,9 @@ impl Word64 {
     pub fn store(&self, value: u64) {
         self.0.store(value, Relaxed)
     }
+    pub fn swap(&self, value: u64) -> u64 {
+        self.0.swap(value, Relaxed)
+    }
     pub fn fetch_add(&self, n: u64) -> u64 {
         if execution_is_over() {
             return 0;
@@ -294,6 +300,11 @@ pub struct Tier(usize);
 impl Backoff {
     /// See the native twin: no time passes here.
     pub fn hold_off(&self, _: impl Fn() -> bool) {}
+
+    /// See the native twin: as the setting has it.
+    pub fn has_core(&self) -> bool {
+        SETTING.get().has_cores
+    }
 
     pub(super) fn begin(&self) -> Tier {
         Tier(0)

@@ -132,6 +132,11 @@ impl Word64 {
     pub fn store(&self, value: u64) {
         self.0.store(value, Relaxed)
     }
+    /// Replaces the word and returns the value before.
+    #[inline(always)]
+    pub fn swap(&self, value: u64) -> u64 {
+        self.0.swap(value, Relaxed)
+    }
     /// Adds `n` (wrapping); returns the value before.
     #[inline(always)]
     pub fn fetch_add(&self, n: u64) -> u64 {
@@ -397,6 +402,12 @@ impl Backoff {
                 (0..HOLD_OFF).for_each(|_| backoff.spin());
             }
         }
+    }
+
+    /// Whether each rank can have a core, and this one has lately noticed no other process on its own.
+    pub fn has_core(&self) -> bool {
+        let tier = self.begin();
+        tier.spins > 0 && !tier.distrusts
     }
 
     pub(super) fn begin(&self) -> Tier {

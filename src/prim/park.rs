@@ -77,9 +77,14 @@ impl ParkWord {
         self.wake_sleepers();
     }
 
-    /// Replaces `current` by `new` and wakes every sleeper; `Err` holds the value found instead.
+    /// Replaces `current` by `new` without waking; `Err` holds the value found instead.
+    pub fn replace(&self, current: u32, new: u32) -> Result<(), u32> {
+        self.value.word().compare_exchange(current, new).map(drop)
+    }
+
+    /// [`ParkWord::replace`] that wakes every sleeper.
     pub fn replace_and_wake(&self, current: u32, new: u32) -> Result<(), u32> {
-        self.value.word().compare_exchange(current, new)?;
+        self.replace(current, new)?;
         self.wake_all();
         Ok(())
     }

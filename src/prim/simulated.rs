@@ -448,6 +448,12 @@ impl Word64 {
     pub fn store(&self, value: u64) {
         self.access(LineAccess::Store, |word| ((), word.swap(value, Relaxed) != value))
     }
+    pub fn swap(&self, value: u64) -> u64 {
+        self.access(LineAccess::Update, |word| {
+            let before = word.swap(value, Relaxed);
+            (before, before != value)
+        })
+    }
     pub fn fetch_add(&self, n: u64) -> u64 {
         self.access(LineAccess::Update, |word| (word.fetch_add(n, Relaxed), n != 0))
     }
@@ -502,6 +508,10 @@ pub struct Tier;
 impl Backoff {
     /// See the native twin: a wait looks whenever something changes.
     pub fn hold_off(&self, _: impl Fn() -> bool) {}
+    /// Each rank has one.
+    pub fn has_core(&self) -> bool {
+        true
+    }
     pub(super) fn begin(&self) -> Tier {
         with(|simulation| simulation.core().looked.clear());
         Tier

@@ -336,6 +336,14 @@ pub enum Fault {
     FairForever,
     /// An overdue waiter enters although a holder is in its way.
     HoldersPassed,
+    /// A rank that announces itself does not look whether the rank ahead of it has ended its generation.
+    StaleNode,
+    /// A rank leaves the lock without the end of its generation, although another is behind it.
+    GenerationOpen,
+    /// A rank hands the lock over and leaves it, too.
+    HandedToTwo,
+    /// A rank takes the lock for handed over although the rank ahead has left it for others.
+    MarkIgnored,
     /// An exclusive locker does not respect `lock_all`.
     LockAllIgnored,
     /// An exclusive locker takes its target's lock before the window's.

@@ -30,11 +30,12 @@
 
 use super::Line;
 use super::lock_state::{LockSide, LockState, MOST_INSIDE, Queueing, has_passed};
+use super::queue::QueueNode;
 use crate::prim::{
     Contention, Fault, JobFailed, ParkWord, Site, Waiter, Word32, Word64, mem_sync, planted,
 };
 
-/// The words of one lock: state and owner on one line, the words of the waiters on another.
+/// The words of one lock: state, tail and owner on one line, the words of the waiters on another.
 #[repr(C)]
 #[derive(Default)]
 pub struct LockWords {
@@ -50,6 +51,8 @@ struct Watched {
     gates: [ParkWord; 2],
     /// Nudged when the lock is free, for contending ranks.
     free: [ParkWord; 2],
+    /// The node of this target's rank, for locks of any target.
+    node: QueueNode,
 }
 
 /// The exclusive holder of a target's lock.
@@ -70,6 +73,8 @@ impl LockOwner {
 #[derive(Default)]
 struct StateWords {
     state: Word64,
+    /// The last rank that queues by its node (`queue.rs`).
+    tail: Word64,
     owner: Word32,
 }
 
@@ -152,7 +157,7 @@ impl LockWords {
     }
 
     #[cold]
-    fn enter_slowly(
+    pub(super) fn enter_slowly(
         &self,
         side: LockSide,
         queueing: Queueing,
@@ -201,9 +206,21 @@ impl LockWords {
                 Err(now) => state = now,
             }
         }
+        self.mark_tail();
         let ticket = state.admitted(index).wrapping_add(state.waiting(index));
         let passed = |admitted| has_passed(admitted, ticket);
         waiter.until_or(self.gate(index), passed, || self.admit_unopposed(side)).map(drop)
+    }
+
+    /// The node of the rank whose part this lock guards.
+    #[inline]
+    pub fn node(&self) -> &QueueNode {
+        &self.watched.0.node
+    }
+
+    /// The word of the last rank that queues by its node.
+    pub(super) fn tail(&self) -> &Word64 {
+        &self.state.0.tail
     }
 
     #[inline]

@@ -10,6 +10,7 @@ pub mod notify;
 mod open_epochs;
 mod passive;
 mod pscw;
+mod queue;
 mod robust;
 pub mod shards;
 mod tree;
@@ -30,9 +31,10 @@ pub use open_epochs::OpenEpochs;
 pub use passive::{
     LockAllWords, LockType, flush, flush_all, flush_beside, flush_local, flush_local_all, lock,
     lock_all, lock_all_nocheck, lock_nocheck, try_lock, try_lock_all, unlock, unlock_all,
-    unlock_all_nocheck, unlock_nocheck, win_sync,
+    unlock_all_nocheck, unlock_nocheck, unlock_queued, win_sync,
 };
 pub use pscw::{PostSlot, PostTable, PscwWords, complete, post, start_one, started, test, wait};
+pub use queue::{Locker, OwnNode, QueueNode, holder};
 pub use robust::{Found, RobustExclusion};
 pub use tree::{MOST_WITHOUT_TREE, TREES, Tree, TreeLine, tree_lines};
 pub use watch::{Bell, Watchers};

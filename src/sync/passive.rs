@@ -2,6 +2,7 @@
 
 use super::lock::{LockOwner, LockWords};
 use super::lock_state::{LockSide, Queueing};
+use super::queue::{Locker, OwnNode};
 use crate::prim::{
     CachePadded, Fault, JobFailed, ProcSync, Site, Waiter, Word32, mem_sync, mem_sync_beside,
     planted, proc_sync,
@@ -93,12 +94,12 @@ pub fn lock(
     window: &LockAllWords,
     target: &LockWords,
     held: LockType,
-    origin: u32,
+    locker: &Locker<'_, '_>,
     queueing: Queueing,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
     if held == LockType::Exclusive {
-        return lock_exclusively(window, target, origin, queueing, waiter);
+        return lock_exclusively(window, target, locker, queueing, waiter);
     }
     target.enter(LockSide::Left, queueing, waiter)?;
     granted();
@@ -108,50 +109,53 @@ pub fn lock(
 fn lock_exclusively(
     window: &LockAllWords,
     target: &LockWords,
-    origin: u32,
+    locker: &Locker<'_, '_>,
     queueing: Queueing,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
+    let enter = || target.enter_exclusively(queueing, locker, waiter);
     if !window.is_used() {
-        target.enter(LockSide::RightExclusive, queueing, waiter)?;
-        // As in `try_lock_exclusively`; the queue may have admitted this rank without an instruction of its own.
+        let queued = enter()?;
+        // As in `try_lock_alone`; the queue may have admitted this rank without an instruction of its own.
         mem_sync(Site::LockAlone);
-        if stays_alone(window, target) {
-            granted_to(target, LockOwner { rank: origin, is_alone: true });
+        if !window.is_used() || planted(Fault::StageIgnored) {
+            granted_to(target, locker, queued, true);
             return Ok(());
+        }
+        match queued {
+            true => target.leave_queue(locker),
+            false => target.leave(LockSide::RightExclusive),
         }
     }
     let target_first = planted(Fault::TargetFirst);
-    if target_first {
-        target.enter(LockSide::RightExclusive, queueing, waiter)?;
-    }
+    let mut entered = if target_first { enter() } else { Ok(false) };
     // The window's lock first, so that no target is held while waiting for a `lock_all`
     // holder (README, invariant 8).
     if !planted(Fault::LockAllIgnored) {
         window.lock.enter(LockSide::RightShared, queueing, waiter)?;
     }
     if !target_first {
-        let entered = target.enter(LockSide::RightExclusive, queueing, waiter);
+        entered = enter();
         if entered.is_err() && !planted(Fault::WindowLockLeft) {
             window.lock.leave(LockSide::RightShared);
         }
-        entered?;
     }
-    granted_to(target, LockOwner { rank: origin, is_alone: planted(Fault::LockAllIgnored) });
+    granted_to(target, locker, entered?, planted(Fault::LockAllIgnored));
     Ok(())
 }
 
-/// [`lock`], if it need not block.
+/// [`lock`] by the rank and node of `origin`, if it need not block.
 #[inline(always)]
 pub fn try_lock(
     window: &LockAllWords,
     target: &LockWords,
     held: LockType,
-    origin: u32,
+    (rank, own): (u32, &OwnNode),
     queueing: Queueing,
 ) -> bool {
     if held == LockType::Exclusive {
-        return try_lock_exclusively(window, target, origin, queueing);
+        // A rank that contends begins with the queue, on the slow path.
+        return !own.contends() && try_lock_exclusively(window, target, rank, queueing);
     }
     let entered = target.try_enter(LockSide::Left, queueing);
     if entered {
@@ -164,11 +168,11 @@ pub fn try_lock(
 fn try_lock_exclusively(
     window: &LockAllWords,
     target: &LockWords,
-    origin: u32,
+    rank: u32,
     queueing: Queueing,
 ) -> bool {
     if !window.is_used() {
-        return try_lock_alone(window, target, origin, queueing);
+        return try_lock_alone(window, target, rank, queueing);
     }
     if !window.lock.try_enter(LockSide::RightShared, queueing) {
         return false;
@@ -177,7 +181,8 @@ fn try_lock_exclusively(
         window.lock.leave(LockSide::RightShared);
         return false;
     }
-    granted_to(target, LockOwner { rank: origin, is_alone: false });
+    granted();
+    target.set_owner(LockOwner { rank, is_alone: false });
     true
 }
 
@@ -186,7 +191,7 @@ fn try_lock_exclusively(
 fn try_lock_alone(
     window: &LockAllWords,
     target: &LockWords,
-    origin: u32,
+    rank: u32,
     queueing: Queueing,
 ) -> bool {
     if !target.try_enter(LockSide::RightExclusive, queueing) {
@@ -195,22 +200,14 @@ fn try_lock_alone(
     // Publishes the holder before the look at the stage: a full barrier, paired with LockAllOpens. Fails
     // without it, or as a weaker barrier: models/lock_all.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::LockAlone);
-    // If not, the slow path takes the window's lock.
-    let is_alone = stays_alone(window, target);
-    if is_alone {
-        granted_to(target, LockOwner { rank: origin, is_alone });
-    }
-    is_alone
-}
-
-/// Whether a rank that has entered its target may go on without the window's lock; if not, it leaves the target.
-#[inline]
-fn stays_alone(window: &LockAllWords, target: &LockWords) -> bool {
-    let is_alone = !window.is_used() || planted(Fault::StageIgnored);
-    if !is_alone {
+    if window.is_used() && !planted(Fault::StageIgnored) {
+        // The slow path takes the window's lock.
         target.leave(LockSide::RightExclusive);
+        return false;
     }
-    is_alone
+    granted();
+    target.set_owner(LockOwner { rank, is_alone: true });
+    true
 }
 
 /// The end of every successful lock.
@@ -222,12 +219,14 @@ fn granted() {
     mem_sync_beside(Site::LockPost);
 }
 
-/// [`granted`] to an exclusive holder.
-#[inline]
-fn granted_to(target: &LockWords, holder: LockOwner) {
+/// [`granted`] to an exclusive holder, which has `queued` by its node or not.
+fn granted_to(target: &LockWords, locker: &Locker<'_, '_>, queued: bool, is_alone: bool) {
     granted();
     // After LockPost, so that the last holder's `take_owner` cannot overtake it.
-    target.set_owner(holder);
+    match queued {
+        true => locker.own.hold(locker.target, is_alone),
+        false => target.set_owner(LockOwner { rank: locker.rank, is_alone }),
+    }
 }
 
 /// `MPI_Win_lock` with NOCHECK: the MEM_SYNC without the PROC_SYNC.
@@ -237,7 +236,25 @@ pub fn lock_nocheck() {
     mem_sync(Site::LockPost);
 }
 
-/// `MPI_Win_unlock`. Never blocks.
+/// `MPI_Win_unlock` by a rank that may hold some lock through its node. Never blocks.
+#[cold]
+pub fn unlock_queued(
+    window: &LockAllWords,
+    target: &LockWords,
+    held: LockType,
+    locker: &Locker<'_, '_>,
+) {
+    let Some(is_alone) = locker.own.holds(locker.target) else {
+        return unlock(window, target, held);
+    };
+    released();
+    target.leave_queue(locker);
+    if !is_alone {
+        window.lock.leave(LockSide::RightShared);
+    }
+}
+
+/// `MPI_Win_unlock` by a rank that holds no lock through its node. Never blocks.
 #[inline(always)]
 pub fn unlock(window: &LockAllWords, target: &LockWords, held: LockType) {
     if held == LockType::Exclusive {

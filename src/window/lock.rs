@@ -118,7 +118,7 @@ impl Synchronization<'_> {
     fn end_lock(self, target: Rank) -> Fast {
         let words = self.transport().ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
         let (held, nocheck) = self.calls.epochs.may_unlock(target.0)?;
-        let released = self.transport().release(target, words, held, nocheck);
+        let released = self.transport().release(self.calls.rank(), target, words, held, nocheck);
         self.calls.epochs.unlocked(target.0);
         released
     }

@@ -82,6 +82,7 @@ fn clear_own(win: &Win) -> Result<()> {
     }
     calls.epochs.close_all();
     sync.transport.fences.store(0);
+    sync.transport.node.clear();
     Ok(())
 }
 

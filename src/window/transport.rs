@@ -17,8 +17,8 @@ use crate::group::Rank;
 use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use crate::shm::{BiasedMutex, Placed, PlacedSlice};
 use crate::sync::{
-    self, Arrivals, Barrier, FenceKind, LockSide, PostSlot, Queueing, RankWords, Round, Tree,
-    TreeLine, WindowWords, watch,
+    self, Arrivals, Barrier, FenceKind, LockSide, Locker, OwnNode, PostSlot, QueueNode, Queueing,
+    RankWords, Round, Tree, TreeLine, WindowWords, watch,
 };
 use std::panic::Location;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(super) struct Transport {
     pub(super) tree: PlacedSlice<TreeLine>,
     /// Fences that this rank has arrived at.
     pub(super) fences: Word32,
+    /// What this process knows of its rank's node in queues of exclusive lockers.
+    pub(super) node: OwnNode,
     /// The ranks that the fast path of flush serves: all or none.
     pub(super) flushable: usize,
     aside: Option<Aside>,
@@ -52,7 +54,8 @@ impl Transport {
         aside: Option<Aside>,
     ) -> Transport {
         let flushable = if aside.is_none() { ranks.len() } else { 0 };
-        Transport { words, ranks, tree, fences: Word32::default(), flushable, aside }
+        let (fences, node) = (Word32::default(), OwnNode::default());
+        Transport { words, ranks, tree, fences, node, flushable, aside }
     }
 
     #[inline]
@@ -415,7 +418,7 @@ impl Transport {
         }
         let (window, own) = (&self.words.lock_all, calls.rank().0);
         let locked = self.foreign().is_none()
-            && sync::try_lock(window, &words.lock, lock_type, own, queueing);
+            && sync::try_lock(window, &words.lock, lock_type, (own, &self.node), queueing);
         match queueing {
             _ if locked => Ok(()),
             Queueing::Fair => Err(Slow::Waits),
@@ -443,14 +446,27 @@ impl Transport {
         let describe =
             |record: &WaitRecord| record.set(&self.wanted_lock(calls, lock_type, target));
         let waiter = calls.recording_waiter(at, &describe);
-        sync::lock(window, words, lock_type, calls.rank().0, queueing, &waiter)
+        let node_of = |rank| self.words_of(rank).lock.node();
+        let locker = self.locker(calls.rank().0, target, &node_of);
+        sync::lock(window, words, lock_type, &locker, queueing, &waiter)
             .map_err(|_| self.lock_failed(calls, target))
+    }
+
+    /// A rank of this process that locks `target`.
+    fn locker<'a, 'w>(
+        &'a self,
+        rank: u32,
+        target: u32,
+        node_of: &'a dyn Fn(u32) -> &'w QueueNode,
+    ) -> Locker<'a, 'w> {
+        Locker { rank, target, ranks: self.ranks.len() as u32, own: &self.node, node_of }
     }
 
     /// Releases a lock of the target with these words.
     #[inline(always)]
     pub(super) fn release(
         &self,
+        own: Rank,
         target: Rank,
         words: &RankWords,
         held: LockType,
@@ -460,11 +476,21 @@ impl Transport {
             sync::unlock_nocheck();
         } else if self.foreign().is_some() {
             return Err(Slow::Waits);
+        } else if self.node.is_held() {
+            self.release_queued(own, target, held);
         } else {
             sync::unlock(&self.words.lock_all, &words.lock, held);
         }
         self.ring([target.0]);
         Ok(())
+    }
+
+    /// [`Transport::release`] while this rank holds some lock through its node.
+    #[cold]
+    fn release_queued(&self, own: Rank, target: Rank, held: LockType) {
+        let node_of = |rank| self.words_of(rank).lock.node();
+        let locker = self.locker(own.0, target.0, &node_of);
+        sync::unlock_queued(&self.words.lock_all, &self.words_of(target.0).lock, held, &locker);
     }
 
     /// [`Transport::release`] by the other MPI.
@@ -542,14 +568,19 @@ impl Transport {
 
     /// The world's rank that holds the lock of `target` exclusively, if one does.
     fn exclusive_holder(&self, calls: &Calls, target: u32) -> Option<u32> {
-        self.words_of(target).lock.owner().and_then(|owner| calls.comm().world_rank(owner.rank))
+        self.holder(target).and_then(|holder| calls.comm().world_rank(holder))
+    }
+
+    /// The rank of the window that holds the lock of `target` exclusively, if one does.
+    fn holder(&self, target: u32) -> Option<u32> {
+        let nodes = self.ranks.iter().map(|words| words.lock.node());
+        sync::holder(&self.words_of(target).lock, target, nodes)
     }
 
     /// The error of a wait for a lock that ended because the job failed.
     #[cold]
     fn lock_failed(&self, calls: &Calls, target: u32) -> Error {
-        let owner = self.words_of(target).lock.owner();
-        let owner = owner.and_then(|owner| calls.comm().failed_rank(owner.rank));
+        let owner = self.holder(target).and_then(|holder| calls.comm().failed_rank(holder));
         let failed = owner.unwrap_or_else(|| calls.survivors.first_failed());
         Error::RankFailed {
             at: calls.place(Call::Lock),

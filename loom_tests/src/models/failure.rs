@@ -6,9 +6,9 @@ use crate::prim::{JobFailed, Site};
 use crate::sync::{
     BarrierWords, Exclusion, FenceKind, LockAllWords, LockSide, LockType, LockWords, PostSlot,
     PostTable, PscwWords, Queueing, Round, collective, complete, fence, lock, lock_all, post,
-    start_one, started, unlock, unlock_all, wait,
+    start_one, started, unlock_all, unlock_queued, wait,
 };
-use crate::world::{Job, Message, each, run};
+use crate::world::{Job, Message, Nodes, each, run};
 
 /// The models of this protocol: each scenario, stopped after each number of the victim's steps, polling
 /// and asleep. Asleep, the launcher's step is the last one of the victim's thread, which has nothing left
@@ -124,6 +124,7 @@ struct World {
     slots: Vec<PostSlot>,
     window: LockAllWords,
     target: LockWords,
+    nodes: Nodes,
     exclusion: Exclusion,
     /// Waits that no failure ends: the launcher's, and those of the test itself.
     outside: Job,
@@ -247,7 +248,14 @@ fn waited(w: &World, memory: &mut Memory) -> Result<(), JobFailed> {
 }
 
 fn locked(w: &World, held: LockType) -> Result<(), JobFailed> {
-    lock(&w.window, &w.target, held, 0, Queueing::Fair, &w.job.waiter())
+    w.nodes.locker(0, 0, |locker| {
+        lock(&w.window, &w.target, held, locker, Queueing::Fair, &w.job.waiter())
+    })
+}
+
+fn unlocked(w: &World, held: LockType) -> Result<(), JobFailed> {
+    w.nodes.locker(0, 0, |locker| unlock_queued(&w.window, &w.target, held, locker));
+    Ok(())
 }
 
 fn exclusive(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
@@ -266,8 +274,7 @@ fn exclusive_after_all(w: &World, memory: &mut Memory) -> Result<(), JobFailed> 
 }
 
 fn exclusive_over(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    unlock(&w.window, &w.target, LockType::Exclusive);
-    Ok(())
+    unlocked(w, LockType::Exclusive)
 }
 
 fn shared(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
@@ -275,8 +282,7 @@ fn shared(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
 }
 
 fn shared_over(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    unlock(&w.window, &w.target, LockType::Shared);
-    Ok(())
+    unlocked(w, LockType::Shared)
 }
 
 fn all(w: &World, _: &mut Memory) -> Result<(), JobFailed> {

@@ -3,9 +3,9 @@
 use crate::explore::{BOUND_2, EXHAUSTIVE, Model, ONE_LOOK, WIDE};
 use crate::sync::{
     self, BarrierWords, FenceKind, LockAllWords, LockType, LockWords, OpenEpochs, Queueing, Round,
-    fence, lock, unlock,
+    fence, lock, unlock_queued,
 };
-use crate::world::{Data, Job, each, passed, run};
+use crate::world::{Data, Job, Nodes, each, passed, run};
 
 const BARRIER: FenceKind = FenceKind::Barrier;
 
@@ -36,7 +36,7 @@ struct World {
     window: Vec<Data>,
     open: Vec<OpenEpochs>,
     /// Those of the window and of the part of rank 0.
-    locks: (LockAllWords, LockWords),
+    locks: (LockAllWords, LockWords, Nodes),
 }
 
 fn world(ranks: usize) -> World {
@@ -172,16 +172,18 @@ impl<'w> Member<'w> {
     /// `src/epoch/local.rs`: whether it has.
     fn lend(&self, with: impl FnOnce(&Data)) -> bool {
         let Member { w, rank, .. } = *self;
-        let ((window, target), waiter) = (&w.locks, w.job.waiter());
+        let ((window, target, nodes), waiter) = (&w.locks, w.job.waiter());
         passed(sync::passed(&w.words, w.window.len() as u32, self.round, &waiter));
         w.open[rank].leave_fence();
-        passed(lock(window, target, LockType::Exclusive, rank as u32, Queueing::Fair, &waiter));
-        let lends = !w.open.iter().any(|open| open.is_in_fence_epoch(self.fences));
-        if lends {
-            with(&w.window[rank]);
-        }
-        unlock(window, target, LockType::Exclusive);
-        lends
+        nodes.locker(rank, 0, |locker| {
+            passed(lock(window, target, LockType::Exclusive, locker, Queueing::Fair, &waiter));
+            let lends = !w.open.iter().any(|open| open.is_in_fence_epoch(self.fences));
+            if lends {
+                with(&w.window[rank]);
+            }
+            unlock_queued(window, target, LockType::Exclusive, locker);
+            lends
+        })
     }
 }
 

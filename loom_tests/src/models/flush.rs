@@ -4,9 +4,9 @@ use crate::explore::Model;
 use crate::prim::Word32;
 use crate::sync::{
     LockAllWords, LockType, LockWords, Queueing, flush, flush_all, flush_beside, flush_local,
-    flush_local_all, lock, lock_all, unlock, unlock_all, win_sync,
+    flush_local_all, lock, lock_all, unlock_all, unlock_queued, win_sync,
 };
-use crate::world::{Data, Job, Message, each, passed, run};
+use crate::world::{Data, Job, Message, Nodes, each, passed, run};
 
 type Flush = fn();
 
@@ -48,6 +48,7 @@ struct World {
     job: Job,
     window: LockAllWords,
     target: LockWords,
+    nodes: Nodes,
     data: Data,
     messages: Vec<Message>,
 }
@@ -57,6 +58,7 @@ fn world() -> World {
         job: Job::default(),
         window: LockAllWords::default(),
         target: LockWords::default(),
+        nodes: Nodes::default(),
         data: Data::default(),
         messages: each(4),
     }
@@ -177,7 +179,9 @@ fn drawing(ranks: usize, owner: usize, forgotten: Option<usize>) {
 
 fn under_lock(w: &World, me: usize, f: impl FnOnce()) {
     let waiter = w.job.waiter();
-    passed(lock(&w.window, &w.target, LockType::Exclusive, me as u32, Queueing::Fair, &waiter));
-    f();
-    unlock(&w.window, &w.target, LockType::Exclusive);
+    w.nodes.locker(me, 0, |locker| {
+        passed(lock(&w.window, &w.target, LockType::Exclusive, locker, Queueing::Fair, &waiter));
+        f();
+        unlock_queued(&w.window, &w.target, LockType::Exclusive, locker);
+    });
 }

@@ -2,10 +2,10 @@
 
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::sync::{
-    LockAllWords, LockSide, LockType, LockWords, Queueing, lock, lock_all, lock_nocheck, try_lock,
-    unlock, unlock_all, unlock_nocheck,
+    LockAllWords, LockSide, LockType, LockWords, Queueing, holder, lock, lock_all, lock_nocheck,
+    try_lock, unlock_all, unlock_nocheck, unlock_queued,
 };
-use crate::world::{Data, Job, Message, each, passed, run};
+use crate::world::{Data, Job, Message, Nodes, each, passed, run};
 
 /// The models of this protocol.
 pub fn models() -> Vec<Model> {
@@ -45,7 +45,50 @@ pub fn models() -> Vec<Model> {
         model("past a mere waiter", 3, past_a_mere_waiter),
     ];
     models.extend(contended.map(Model::contending));
+    // Ranks 1 and 2 queue by their nodes while rank 0 holds the lock.
+    let queued = [
+        model("exclusive", 2, |n| exclusive(n, 1)),
+        model("exclusive twice", 2, |n| exclusive(n, 2)).within(BOUND_3, BOUND_5),
+        model("shared then exclusive", 2, shared_then_exclusive).within(BOUND_3, BOUND_5),
+        model("exclusive", 3, |n| exclusive(n, 1)).within(BOUND_3, BOUND_5),
+        model("exclusive twice", 3, |n| exclusive(n, 2)).within(BOUND_2, BOUND_3),
+        model("write then read", 3, write_then_read).within(BOUND_3, BOUND_3),
+        model("two targets in turn", 3, two_targets_in_turn).within(BOUND_2, BOUND_3),
+    ];
+    models.extend(queued.map(Model::queued));
     models
+}
+
+/// All ranks write; rank 0 reads afterwards, while the others may still queue for the exclusive lock.
+pub(super) fn write_then_read(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(1),
+        |w, me| {
+            w.write(me, 0);
+            if me == 0 {
+                assert!(w.read(me, 0) > 0, "a write is lost");
+            }
+        },
+    );
+    assert_eq!(w.data[0][0].get(), ranks as u32, "an update is lost");
+    w.assert_free();
+}
+
+/// All ranks write to one target, and then rank 1 to another one with rank 2: its node serves both.
+fn two_targets_in_turn(ranks: usize) {
+    let w = run(
+        ranks,
+        || world(2),
+        |w, me| {
+            w.write(me, 0);
+            if me != 0 {
+                w.write(me, 1);
+            }
+        },
+    );
+    assert_eq!([0, 1].map(|target| w.data[target][0].get()), [3, 2], "an update is lost");
+    w.assert_free();
 }
 
 /// Rank 0 keeps its shared lock until rank 2 writes to it. Rank 2 asks for a shared lock, too, while rank
@@ -60,7 +103,7 @@ fn past_a_mere_waiter(ranks: usize) {
                 w.messages[0].send();
                 w.messages[1].receive(&w.job, 1);
                 w.look(0);
-                w.unlock(0, LockType::Shared);
+                w.unlock(me, 0, LockType::Shared);
             }
             1 => {
                 w.messages[0].receive(&w.job, 1);
@@ -71,7 +114,7 @@ fn past_a_mere_waiter(ranks: usize) {
                 w.lock(me, 0, LockType::Shared, Queueing::Fair);
                 w.look(0);
                 w.messages[1].send();
-                w.unlock(0, LockType::Shared);
+                w.unlock(me, 0, LockType::Shared);
             }
         },
     );
@@ -82,6 +125,7 @@ pub(super) struct World {
     pub job: Job,
     pub window: LockAllWords,
     pub targets: Vec<LockWords>,
+    pub nodes: Nodes,
     pub data: Vec<[Data; 2]>,
     pub messages: Vec<Message>,
 }
@@ -91,6 +135,7 @@ pub(super) fn world(targets: usize) -> World {
         job: Job::default(),
         window: LockAllWords::default(),
         targets: each(targets),
+        nodes: Nodes::default(),
         data: each(targets),
         messages: each(2),
     }
@@ -106,21 +151,24 @@ pub(super) fn opened(targets: usize) -> World {
 
 impl World {
     pub fn lock(&self, me: usize, target: usize, held: LockType, queueing: Queueing) {
-        let (window, target, waiter) = (&self.window, &self.targets[target], self.job.waiter());
-        if !try_lock(window, target, held, me as u32, queueing) {
-            passed(lock(window, target, held, me as u32, queueing, &waiter));
+        let (window, words, waiter) = (&self.window, &self.targets[target], self.job.waiter());
+        if !try_lock(window, words, held, self.nodes.own(me), queueing) {
+            self.nodes.locker(me, target, |locker| {
+                passed(lock(window, words, held, locker, queueing, &waiter));
+            });
         }
     }
 
-    pub fn unlock(&self, target: usize, held: LockType) {
-        unlock(&self.window, &self.targets[target], held);
+    pub fn unlock(&self, me: usize, target: usize, held: LockType) {
+        let words = &self.targets[target];
+        self.nodes.locker(me, target, |locker| unlock_queued(&self.window, words, held, locker));
     }
 
     /// Counts up both elements of a target under its exclusive lock.
     pub fn write(&self, me: usize, target: usize) {
         self.lock(me, target, LockType::Exclusive, Queueing::Fair);
         self.count_up(target);
-        self.unlock(target, LockType::Exclusive);
+        self.unlock(me, target, LockType::Exclusive);
     }
 
     pub fn count_up(&self, target: usize) {
@@ -133,7 +181,7 @@ impl World {
     pub fn read(&self, me: usize, target: usize) -> u32 {
         self.lock(me, target, LockType::Shared, Queueing::Fair);
         let value = self.look(target);
-        self.unlock(target, LockType::Shared);
+        self.unlock(me, target, LockType::Shared);
         value
     }
 
@@ -209,8 +257,8 @@ fn several_targets(ranks: usize) {
             w.lock(me, 1, LockType::Shared, Queueing::HoldersOnly);
             w.look(first);
             w.look(second);
-            w.unlock(0, LockType::Shared);
-            w.unlock(1, LockType::Shared);
+            w.unlock(me, 0, LockType::Shared);
+            w.unlock(me, 1, LockType::Shared);
         },
     );
     w.assert_free();
@@ -242,8 +290,8 @@ fn two_targets(ranks: usize) {
                 w.lock(me, 1, LockType::Exclusive, Queueing::HoldersOnly);
                 w.look(0);
                 w.count_up(1);
-                w.unlock(1, LockType::Exclusive);
-                w.unlock(0, LockType::Shared);
+                w.unlock(me, 1, LockType::Exclusive);
+                w.unlock(me, 0, LockType::Shared);
             } else {
                 w.write(me, 0);
             }
@@ -284,10 +332,9 @@ fn owner(ranks: usize) {
         || world(1),
         |w, me| {
             w.lock(me, 0, LockType::Exclusive, Queueing::Fair);
-            let owner = w.targets[0].owner().map(|owner| (owner.rank, owner.is_alone));
-            assert_eq!(owner, Some((me as u32, true)), "owner");
-            w.unlock(0, LockType::Exclusive);
+            assert_eq!(holder(&w.targets[0], 0, w.nodes.all().iter()), Some(me as u32), "holder");
+            w.unlock(me, 0, LockType::Exclusive);
         },
     );
-    assert_eq!(w.targets[0].owner(), None, "owner of a free lock");
+    assert_eq!(holder(&w.targets[0], 0, w.nodes.all().iter()), None, "holder of a free lock");
 }

@@ -131,8 +131,8 @@ pub(super) fn nested(ranks: usize, world: Start) {
                 w.look(0);
                 w.lock(me, 1, LockType::Exclusive, Queueing::HoldersOnly);
                 w.count_up(1);
-                w.unlock(1, LockType::Exclusive);
-                w.unlock(0, LockType::Shared);
+                w.unlock(me, 1, LockType::Exclusive);
+                w.unlock(me, 0, LockType::Shared);
             }
             1 => w.write(me, 0),
             _ => {
@@ -158,8 +158,8 @@ fn two_alone(ranks: usize) {
                 w.count_up(0);
                 w.lock(me, 1, LockType::Exclusive, Queueing::HoldersOnly);
                 w.count_up(1);
-                w.unlock(1, LockType::Exclusive);
-                w.unlock(0, LockType::Exclusive);
+                w.unlock(me, 1, LockType::Exclusive);
+                w.unlock(me, 0, LockType::Exclusive);
             }
             _ => {
                 w.lock_all();
@@ -209,8 +209,8 @@ fn nested_four(ranks: usize) {
                 w.lock(me, 1, LockType::Shared, Queueing::HoldersOnly);
                 w.look(0);
                 w.look(1);
-                w.unlock(1, LockType::Shared);
-                w.unlock(0, LockType::Shared);
+                w.unlock(me, 1, LockType::Shared);
+                w.unlock(me, 0, LockType::Shared);
             }
             1 => {
                 w.messages[0].receive(&w.job, 1);

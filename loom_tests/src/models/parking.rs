@@ -47,5 +47,12 @@ pub fn models() -> Vec<Model> {
         model("lock_all", 2, |n| lock_all::read_all_write_one(n, opened)).within(BOUND_2, BOUND_3),
     ];
     let contended = contended.into_iter().map(Model::contending);
-    parked.into_iter().chain(contended).map(Model::parked).collect()
+    let queued = [
+        model("exclusive", 2, |n| lock::exclusive(n, 1)).within(BOUND_3, EXHAUSTIVE),
+        model("lock", 2, lock::shared_then_exclusive).within(BOUND_3, BOUND_5),
+        model("lock", 3, |n| lock::exclusive(n, 1)),
+        model("write then read", 3, lock::write_then_read).within(BOUND_2, BOUND_3),
+    ];
+    let queued = queued.into_iter().map(Model::queued);
+    parked.into_iter().chain(contended).chain(queued).map(Model::parked).collect()
 }

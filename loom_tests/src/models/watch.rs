@@ -6,9 +6,10 @@ use crate::prim::{Fault, JobFailed, Word32, planted};
 use crate::sync::watch::{ring, until};
 use crate::sync::{
     BarrierWords, Bell, FenceKind, LockAllWords, LockType, LockWords, PscwWords, Queueing, Round,
-    Watchers, complete, fence, flush, flush_all, lock, lock_all, unlock, unlock_all, win_sync,
+    Watchers, complete, fence, flush, flush_all, lock, lock_all, unlock_all, unlock_queued,
+    win_sync,
 };
-use crate::world::{Data, Job, each, passed, run};
+use crate::world::{Data, Job, Nodes, each, passed, run};
 
 /// What the writer calls after its stores: the synchronisation that completes them, and the ring.
 type Completes = fn(&World, usize);
@@ -18,7 +19,11 @@ const SYNCS: [(&str, Completes); 7] = [
     ("after flush_all", |w, rank| w.sync_and_ring(rank, flush_all)),
     ("after win_sync", |w, rank| w.sync_and_ring(rank, win_sync)),
     ("after unlock", |w, rank| {
-        w.sync_and_ring(rank, || unlock(&w.window, &w.target, LockType::Exclusive));
+        let unlock = || {
+            let held = LockType::Exclusive;
+            w.nodes.locker(rank, 0, |locker| unlock_queued(&w.window, &w.target, held, locker));
+        };
+        w.sync_and_ring(rank, unlock);
     }),
     ("after unlock_all", |w, rank| w.sync_and_ring(rank, || unlock_all(&w.window))),
     ("after complete", |w, rank| {
@@ -66,6 +71,7 @@ struct World {
     data: Vec<Data>,
     window: LockAllWords,
     target: LockWords,
+    nodes: Nodes,
     pscw: PscwWords,
     barrier: BarrierWords,
 }
@@ -133,7 +139,9 @@ fn one_writer(ranks: usize, watcher: usize, completes: Completes) {
             let waiter = w.job.waiter();
             if unlocks {
                 let (held, queueing) = (LockType::Exclusive, Queueing::Fair);
-                passed(lock(&w.window, &w.target, held, me as u32, queueing, &waiter));
+                w.nodes.locker(me, 0, |locker| {
+                    passed(lock(&w.window, &w.target, held, locker, queueing, &waiter));
+                });
             } else if unlocks_all {
                 passed(lock_all(&w.window, [&w.target], &waiter));
             }
