@@ -1,11 +1,15 @@
 //! The command line.
 
-use crate::binding::BindTo;
+use crate::binding::{BindTo, MapBy, Placing};
 use crate::report::{self, USAGE};
 use crate::segment::check_name;
+use crate::words;
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use onesided::launch::{MAX_RANKS, OnFailure, SegmentKind};
-use std::ffi::OsString;
+use rustix::thread::CpuSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,11 +25,23 @@ Output:
   to rmarun's own output (unless --tag-output is given), terminal or not.
 
 Input:
-  Rank 0 reads rmarun's standard input; the others read an empty one.
+  Rank 0 reads rmarun's standard input; the others read an empty one. --stdin changes that.
 
 Environment:
-  Every rank finds its number in ONESIDED_RANK and the number of ranks in ONESIDED_RANKS. The other
-  variables that begin with ONESIDED_ are the library's own business.
+  Every rank finds its number in ONESIDED_RANK and the number of ranks in ONESIDED_RANKS; for scripts
+  of other launchers also in PMI_RANK and PMI_SIZE, OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE,
+  MPI_LOCALRANKID and MPI_LOCALNRANKS. The other variables that begin with ONESIDED_ are the library's
+  own business.
+
+Several programs:
+  A ':' begins another program of the same job, if an option follows: rmarun -n 1 ./manager : -n 7
+  ./worker. Its ranks follow those of the program before. -n, --env and --wdir are its own; all other
+  options stand before the first program.
+
+Words of other launchers:
+  -np, --np, -x, -env, -genv, -wdir, -l, -prepend-rank and -configfile are understood. --oversubscribe,
+  --allow-run-as-root, -genvall and -envall change nothing here. -H, --host, --hostfile and their like
+  fail: the ranks run on this machine. docs/launcher.md has the whole table.
 
 Exit code:
   0            every rank ended with code 0, and either all ranks joined the job or none did
@@ -34,6 +50,7 @@ Exit code:
                reads its output any more
   2            the command line is wrong
   101          the build of --example or --bin failed (Cargo's code)
+  122          --timeout has passed
   123          a deadlock: ranks wait for ever, for one another or for one that has left the job
   124          --check has found accesses that conflict, and all ranks ended with code 0
   125          rmarun itself could not go on; some ranks joined the job and others did not; a
@@ -47,7 +64,7 @@ Deadlock:
   computes, polls or waits outside the library is not blocked, and one of several threads or under
   a debugger never counts as blocked. Where a rank handles signals of its own (SIGALRM, SIGUSR1, ...),
   whose handlers might call the library, it is called suspected, after some seconds, and the job goes
-  on. To look at a job that runs: rmarun --status PID.
+  on. To look at a job that runs: rmarun --status, or Ctrl-\\ where rmarun reads from a terminal.
 
 When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. One line
 on standard error says which rank it was, how it ended, and in which call. With
@@ -57,7 +74,8 @@ all have ended. When rmarun itself is killed, so are the ranks, at once.
 Examples:
   rmarun -n 8 ./app input.dat
   rmarun -n 4 --tag-output hostname
-  rmarun -n 4 --example hello -- --help";
+  rmarun -n 4 --example hello -- --help
+  rmarun -n 1 ./manager : -n 7 ./worker";
 
 /// The options.
 #[derive(Parser, Debug)]
@@ -67,22 +85,36 @@ Examples:
     about = "Starts N processes, the ranks of one job, which share windows of memory",
     override_usage = "rmarun -n <N> [OPTIONS] [--] <PROGRAM> [ARGS]...\n       \
                       rmarun -n <N> [OPTIONS] (--example | --bin) <NAME> [-- [ARGS]...]\n       \
-                      rmarun --status <PID>",
+                      rmarun [OPTIONS] -n <N> <PROGRAM> [ARGS]... : -n <N> <PROGRAM> [ARGS]...\n       \
+                      rmarun --status [<PID>]",
     after_help = AFTER_HELP,
     max_term_width = 100
 )]
 struct Line {
-    /// Number of ranks, from 1 to 4096; also -np, as other launchers have it, before all other options
-    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks,
-          allow_negative_numbers = true, required_unless_present = "status")]
-    ranks: Option<u32>,
+    #[command(flatten)]
+    part: Part,
     /// Prints the state of the ranks of a job that another rmarun, process PID, has started: for each
-    /// its call, for how long, what it waits for, and in which line of the program
-    #[arg(long, value_name = "PID", exclusive = true)]
-    status: Option<u32>,
+    /// its call, for how long, what it waits for, and in which line of the program. Without PID, of the
+    /// only job of this user; of several it prints the list
+    #[arg(long, value_name = "PID", num_args = 0..=1, exclusive = true)]
+    status: Option<Option<u32>>,
     // An attribute, because rustdoc takes the brackets of a comment for a link.
     #[arg(short, long, help = "Puts the rank before every line of output, as in \"[3] \"")]
     tag_output: bool,
+    /// Writes what each rank prints, on both streams, to a file of its own in this directory, which is
+    /// created: rank.0, rank.1 and so on. rmarun then prints its own messages only
+    #[arg(long, value_name = "DIR", conflicts_with = "tag_output")]
+    output_filename: Option<PathBuf>,
+    /// Which ranks read rmarun's standard input: none, one, or all, each the whole of it. The others read an
+    /// empty one
+    #[arg(long, value_name = "WHO", default_value = "0", value_parser = stdin)]
+    stdin: Readers,
+    /// Prints no note: only why a job could not start, and which rank has ended it
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Prints the process, program and processors of each rank when it starts, and how long the job took
+    #[arg(short, long)]
+    verbose: bool,
     /// Fails with code 125 if no rank joins the job (a program that does not use the library)
     #[arg(long)]
     require_join: bool,
@@ -118,18 +150,58 @@ struct Line {
     /// --check
     #[arg(long, value_name = "FILE")]
     check_report: Option<PathBuf>,
-    /// What each rank is bound to, in turn: none; core, the hardware threads of a core; hwthread, one
-    /// hardware thread. Unbound ranks that can have a core each avoid each other's cores
+    /// What each rank is bound to, in turn: none; socket; core, the hardware threads of a core; hwthread,
+    /// one hardware thread. Unbound ranks that can have a core each avoid each other's cores
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = bind_to)]
     bind_to: BindTo,
+    /// In which turn bound ranks go to sockets: core, one socket after the other; socket, to each
+    /// socket in turn
+    #[arg(long, value_name = "WHAT", default_value = "core", value_parser = map_by)]
+    map_by: MapBy,
+    /// The processors that the ranks may use, as in 0-3,8, of those that rmarun may
+    #[arg(long, value_name = "LIST", value_parser = processors)]
+    cpu_set: Option<ProcessorList>,
+    /// Prints the processors of each rank when it starts
+    #[arg(long)]
+    report_bindings: bool,
     /// Time between SIGTERM and SIGKILL when the job is ended early
     #[arg(long, value_name = "MILLISECONDS", default_value = "200", value_parser = grace)]
     grace: Duration,
+    /// Ends the job after this time, with code 122 and the state of each rank, as --status has it
+    #[arg(long, value_name = "SECONDS", value_parser = timeout, allow_negative_numbers = true)]
+    timeout: Option<Duration>,
+    /// Reads the programs and their options from this file: on each line what stands between two ':'
+    #[arg(long, value_name = "FILE")]
+    configfile: Option<PathBuf>,
     #[command(flatten)]
     target: TargetLine,
+}
+
+/// The options of one of several programs.
+#[derive(Args, Debug)]
+struct Part {
+    /// Number of ranks, from 1 to 4096; also -np and --np. Of several programs each has its own
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks,
+          allow_negative_numbers = true)]
+    ranks: Option<u32>,
+    /// Sets a variable in the environment of the ranks, as NAME=VALUE. They have all variables of rmarun,
+    /// too: NAME alone fails if rmarun does not have it
+    #[arg(short = 'x', long, value_name = "NAME[=VALUE]")]
+    env: Vec<OsString>,
+    /// The working directory of the ranks; also -wdir
+    #[arg(long, value_name = "DIR")]
+    wdir: Option<PathBuf>,
     /// The program and its arguments; with --example or --bin, arguments alone
     #[arg(trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
+}
+
+/// A program behind a `:`.
+#[derive(Parser, Debug)]
+#[command(name = "rmarun", disable_help_flag = true)]
+struct FurtherLine {
+    #[command(flatten)]
+    part: Part,
 }
 
 #[derive(Args, Debug)]
@@ -148,6 +220,9 @@ struct TargetLine {
     features: Vec<String>,
 }
 
+/// Its own name, because the argument parser takes a `Vec` for several values.
+type ProcessorList = Vec<usize>;
+
 /// What Cargo builds before the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -156,6 +231,40 @@ pub struct Target {
     pub name: String,
     pub package: Option<String>,
     pub features: Vec<String>,
+}
+
+/// A program of the job, and the ranks that run it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    pub ranks: u32,
+    pub variables: Vec<(OsString, OsString)>,
+    pub directory: Option<PathBuf>,
+    /// Program and arguments; arguments alone if there is a target. Not empty without a target.
+    pub arguments: Vec<OsString>,
+}
+
+impl Program {
+    /// Its name, for messages.
+    pub fn name(&self) -> String {
+        self.arguments.first().map_or(String::new(), |name| name.to_string_lossy().into_owned())
+    }
+}
+
+/// Where the ranks' output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// To that of the launcher; with the rank before each line, if `tag`.
+    Launcher { tag: bool },
+    /// To a file for each rank in that directory.
+    Files(PathBuf),
+}
+
+/// The ranks that read the launcher's standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    None,
+    Rank(u32),
+    All,
 }
 
 /// The reaction to a deadlock.
@@ -177,29 +286,47 @@ pub enum Check {
 /// A checked command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// Of all programs.
     pub ranks: u32,
-    pub tag_output: bool,
+    /// At least one; one if there is a target.
+    pub programs: Vec<Program>,
+    pub timeout: Option<Duration>,
+    pub output: Destination,
+    pub stdin: Readers,
+    pub quiet: bool,
+    pub verbose: bool,
     pub require_join: bool,
     pub strict: bool,
     pub segment: SegmentKind,
     pub segment_size: Option<u64>,
     pub on_failure: OnFailure,
     pub grace: Duration,
-    pub bind_to: BindTo,
+    pub placing: Placing,
+    pub report_bindings: bool,
     pub deadlock: OnDeadlock,
     pub check: Option<Check>,
     /// Where the conflicts are written; then there is a check.
     pub check_report: Option<PathBuf>,
     pub target: Option<Target>,
-    /// Program and arguments; arguments alone if there is a target. Not empty without a target.
-    pub arguments: Vec<OsString>,
+}
+
+impl Options {
+    /// The program of that rank: the ranks of each program follow those of the one before.
+    pub fn program(&self, rank: u32) -> &Program {
+        let mut before = 0;
+        let of = |program: &&Program| {
+            before += program.ranks;
+            rank < before
+        };
+        self.programs.iter().find(of).unwrap_or(&self.programs[0])
+    }
 }
 
 /// The outcome of parsing the command line.
 pub enum Parsed {
     Run(Box<Options>),
-    /// Print the state of that process's job.
-    Inquire(u32),
+    /// Print the state of that process's job, or of the only one.
+    Inquire(Option<u32>),
     /// Help, version or an error has been printed.
     Printed(u8),
 }
@@ -214,7 +341,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Parsed {
             Parsed::Printed(0)
         }
         Err(error) => {
-            report::print(&one_line(&error.to_string()));
+            report::print(&one_line(&error));
             Parsed::Printed(USAGE)
         }
     }
@@ -222,55 +349,130 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Parsed {
 
 fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error> {
     let mut definition = Line::command();
-    let line = line.into_iter().enumerate().map(|(at, word)| match at {
-        1 if word == "-np" => "-n".into(),
-        _ => word,
-    });
-    let line = Line::from_arg_matches(&definition.try_get_matches_from_mut(line)?)?;
-    let missing = |what: &str| {
-        definition.clone().error(clap::error::ErrorKind::MissingRequiredArgument, what)
-    };
-    let ranks = match (line.status, line.ranks) {
-        (Some(pid), _) => return Ok(Parsed::Inquire(pid)),
-        (None, ranks) => ranks.ok_or_else(|| missing("the number of ranks is not given"))?,
-    };
-    let target = line.target;
-    let (kind, name) = match (target.example, target.bin) {
-        (Some(name), _) => ("example", Some(name)),
-        (None, name) => ("bin", name),
-    };
-    if name.is_none() && (target.package.is_some() || !target.features.is_empty()) {
-        return Err(missing("--package and --features need --example or --bin"));
+    let wrong = |kind, what: &str| Line::command().error(kind, what);
+    let missing = |what: &str| wrong(ErrorKind::MissingRequiredArgument, what);
+    let parts =
+        words::parts(&definition, line).map_err(|what| wrong(ErrorKind::InvalidValue, &what));
+    let mut parts = parts?.into_iter();
+    let first = parts.next().unwrap_or_default();
+    let line = Line::from_arg_matches(&definition.try_get_matches_from_mut(first)?)?;
+    if let Some(pid) = line.status {
+        return Ok(Parsed::Inquire(pid));
     }
-    if name.is_none() && line.command.is_empty() {
-        return Err(missing("no program is given"));
+    let target = line.target.target().map_err(|what| missing(&what))?;
+    let wrong = |(kind, what): (ErrorKind, String)| wrong(kind, &what);
+    let programs = programs(line.part, parts, target.is_some()).map_err(wrong)?;
+    let ranks = programs.iter().map(|program| program.ranks).sum();
+    if let Readers::Rank(rank) = line.stdin
+        && rank >= ranks
+    {
+        let what = format!("--stdin {rank}: the last rank is {}", ranks - 1);
+        return Err(wrong((ErrorKind::ValueValidation, what)));
     }
-    let (package, features) = (target.package, target.features);
     Ok(Parsed::Run(Box::new(Options {
         ranks,
-        tag_output: line.tag_output,
+        programs,
+        timeout: line.timeout,
+        output: match (line.output_filename, line.tag_output) {
+            (Some(directory), _) => Destination::Files(directory),
+            (None, tag) => Destination::Launcher { tag },
+        },
+        stdin: line.stdin,
+        quiet: line.quiet,
+        verbose: line.verbose,
         require_join: line.require_join,
         strict: line.strict,
         segment: line.segment,
         segment_size: line.segment_size,
         on_failure: line.on_failure,
         grace: line.grace,
-        bind_to: line.bind_to,
+        placing: Placing { to: line.bind_to, by: line.map_by, only: line.cpu_set },
+        report_bindings: line.report_bindings,
         deadlock: line.deadlock,
         check: line.check.or(line.check_report.is_some().then_some(Check::End)),
         check_report: line.check_report,
-        target: name.map(|name| Target { kind, name, package, features }),
-        arguments: line.command,
+        target,
     })))
 }
 
-/// The first paragraph of a message of the argument parser, as one line.
-fn one_line(message: &str) -> String {
-    let first = message.split("\n\n").next().unwrap_or(message);
+/// The programs of the parts of a command line, of which the first is read.
+fn programs(
+    first: Part,
+    others: impl Iterator<Item = Vec<OsString>>,
+    has_target: bool,
+) -> Result<Vec<Program>, (ErrorKind, String)> {
+    let missing = |what| (ErrorKind::MissingRequiredArgument, what);
+    let mut programs = vec![first.program(has_target).map_err(missing)?];
+    for part in others {
+        if has_target {
+            let what = "--example and --bin are for one program";
+            return Err((ErrorKind::ArgumentConflict, what.to_owned()));
+        }
+        let line = FurtherLine::try_parse_from(part);
+        let FurtherLine { part } = line.map_err(|error| (error.kind(), first_paragraph(&error)))?;
+        programs.push(part.program(false).map_err(missing)?);
+    }
+    let ranks: u32 = programs.iter().map(|program| program.ranks).sum();
+    if ranks > MAX_RANKS {
+        let what = format!("the programs have {ranks} ranks; a job has at most {MAX_RANKS}");
+        return Err((ErrorKind::ValueValidation, what));
+    }
+    Ok(programs)
+}
+
+impl TargetLine {
+    fn target(self) -> Result<Option<Target>, String> {
+        let TargetLine { example, bin, package, features } = self;
+        let (kind, name) = match (example, bin) {
+            (Some(name), _) => ("example", Some(name)),
+            (None, name) => ("bin", name),
+        };
+        if name.is_none() && (package.is_some() || !features.is_empty()) {
+            return Err("--package and --features need --example or --bin".to_owned());
+        }
+        Ok(name.map(|name| Target { kind, name, package, features }))
+    }
+}
+
+impl Part {
+    fn program(self, has_target: bool) -> Result<Program, String> {
+        let ranks = self.ranks.ok_or("the number of ranks, --ranks <N> or -n, is not given")?;
+        if !has_target && self.command.is_empty() {
+            return Err("no program is given".to_owned());
+        }
+        let mut variables = Vec::new();
+        for setting in self.env {
+            let bytes = setting.as_bytes();
+            match bytes.iter().position(|byte| *byte == b'=') {
+                Some(at) if at > 0 => {
+                    let [name, value] = [&bytes[..at], &bytes[at + 1..]].map(OsStr::from_bytes);
+                    variables.push((name.to_owned(), value.to_owned()));
+                }
+                None if words::is_set(&setting) => {}
+                _ => {
+                    let setting = setting.to_string_lossy();
+                    return Err(format!("--env {setting}: rmarun does not have such a variable"));
+                }
+            }
+        }
+        if let Some(directory) = self.wdir.as_deref().filter(|directory| !directory.is_dir()) {
+            return Err(format!("--wdir {}: there is no such directory", directory.display()));
+        }
+        Ok(Program { ranks, variables, directory: self.wdir, arguments: self.command })
+    }
+}
+
+/// A message of the argument parser as one line.
+fn one_line(error: &clap::Error) -> String {
+    format!("{} (see 'rmarun --help')", first_paragraph(error))
+}
+
+fn first_paragraph(error: &clap::Error) -> String {
+    let message = error.to_string();
+    let first = message.split("\n\n").next().unwrap_or(&message);
     let words: Vec<&str> = first.split_whitespace().collect();
     let text = words.join(" ");
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
-    format!("{text} (see 'rmarun --help')")
+    text.strip_prefix("error: ").unwrap_or(&text).to_owned()
 }
 
 fn ranks(text: &str) -> Result<u32, String> {
@@ -282,6 +484,12 @@ fn grace(text: &str) -> Result<Duration, String> {
     let milliseconds: u32 =
         text.parse().map_err(|_| "a whole number of milliseconds is needed".to_owned())?;
     Ok(Duration::from_millis(milliseconds.into()))
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
+    let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    timeout.ok_or_else(|| "a number of seconds above 0 is needed".to_owned())
 }
 
 fn on_failure(text: &str) -> Result<OnFailure, String> {
@@ -311,9 +519,46 @@ fn check(text: &str) -> Result<Check, String> {
 fn bind_to(text: &str) -> Result<BindTo, String> {
     match text {
         "none" => Ok(BindTo::None),
+        "socket" => Ok(BindTo::Socket),
         "core" => Ok(BindTo::Core),
         "hwthread" => Ok(BindTo::HardwareThread),
-        _ => Err("it is 'none', 'core' or 'hwthread'".to_owned()),
+        _ => Err("it is 'none', 'socket', 'core' or 'hwthread'".to_owned()),
+    }
+}
+
+fn map_by(text: &str) -> Result<MapBy, String> {
+    match text {
+        "core" => Ok(MapBy::Core),
+        "socket" => Ok(MapBy::Socket),
+        _ => Err("it is 'core' or 'socket'".to_owned()),
+    }
+}
+
+/// A list of numbers and ranges, as in 0-3,8.
+fn processors(text: &str) -> Result<ProcessorList, String> {
+    let wrong = || format!("'{text}' is not a list of processors, as in 0-3,8");
+    let mut all = Vec::new();
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let [first, last] = [first, last].map(|number| number.parse::<usize>().ok());
+        match (first, last) {
+            (Some(first), Some(last)) if first <= last && last < CpuSet::MAX_CPU => {
+                all.extend(first..=last);
+            }
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(all)
+}
+
+fn stdin(text: &str) -> Result<Readers, String> {
+    match text {
+        "none" => Ok(Readers::None),
+        "all" => Ok(Readers::All),
+        rank => match rank.parse() {
+            Ok(rank) => Ok(Readers::Rank(rank)),
+            Err(_) => Err("it is 'none', 'all' or the number of a rank".to_owned()),
+        },
     }
 }
 
@@ -374,15 +619,20 @@ mod tests {
     fn everything_after_the_program_belongs_to_it() {
         let options = options(&["-n", "2", "./app", "-n", "7", "--tag-output", "--", "x"]).unwrap();
         assert_eq!(options.ranks, 2);
-        assert!(!options.tag_output);
-        assert_eq!(options.arguments, ["./app", "-n", "7", "--tag-output", "--", "x"]);
+        assert_eq!(options.output, Destination::Launcher { tag: false });
+        assert_eq!(options.programs[0].arguments, ["./app", "-n", "7", "--tag-output", "--", "x"]);
     }
 
     #[test]
-    fn the_option_of_other_launchers_is_understood_in_front() {
-        assert_eq!(options(&["-np", "3", "./app", "-np"]).unwrap().ranks, 3);
-        assert_eq!(options(&["-np", "3", "./app", "-np"]).unwrap().arguments, ["./app", "-np"]);
-        assert!(options(&["-t", "-np", "3", "./app"]).is_err());
+    fn the_number_of_ranks_has_the_names_of_other_launchers() {
+        for np in ["-np", "--np"] {
+            assert_eq!(options(&[np, "3", "./app", "-np"]).unwrap().ranks, 3);
+            assert_eq!(options(&["-t", np, "3", "./app"]).unwrap().ranks, 3);
+        }
+        assert_eq!(
+            options(&["-np", "3", "./app", "-np"]).unwrap().programs[0].arguments,
+            ["./app", "-np"]
+        );
     }
 
     #[test]
@@ -391,7 +641,7 @@ mod tests {
         let target = options.target.unwrap();
         assert_eq!((target.kind, target.name.as_str()), ("example", "hello"));
         assert_eq!(target.features, ["a,b"]);
-        assert_eq!(options.arguments, ["-v"]);
+        assert_eq!(options.programs[0].arguments, ["-v"]);
     }
 
     #[test]
@@ -399,7 +649,7 @@ mod tests {
         for (line, check) in [("--check", Check::End), ("--check=report", Check::Report)] {
             let options = options(&["-n", "2", line, "./app"]).unwrap();
             assert_eq!(
-                (options.check, &options.arguments[..]),
+                (options.check, &options.programs[0].arguments[..]),
                 (Some(check), &["./app".into()][..])
             );
         }
@@ -433,9 +683,14 @@ mod tests {
             vec!["-n", "2", "--check=moon", "true"],
             vec!["-n", "2", "--check-report"],
             vec!["-n", "2", "--status", "1"],
-            vec!["--status"],
+            vec!["--status", "one"],
+            vec!["-n", "2", "--stdin", "2", "true"],
+            vec!["-n", "2", "--stdin", "some", "true"],
+            vec!["-n", "2", "--cpu-set", "3-1", "true"],
+            vec!["-n", "2", "--map-by", "moon", "true"],
+            vec!["-n", "2", "-qv", "true"],
         ] {
-            let text = one_line(&options(&line).unwrap_err().to_string());
+            let text = one_line(&options(&line).unwrap_err());
             assert!(!text.contains('\n') && text.len() > 20, "{line:?}: {text}");
         }
     }
@@ -457,7 +712,7 @@ mod tests {
         fn no_command_line_makes_it_panic(words in proptest::collection::vec(".{0,12}", 0..6)) {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             if let Ok(options) = options(&words) {
-                prop_assert!(!options.arguments.is_empty() || options.target.is_some());
+                prop_assert!(!options.programs[0].arguments.is_empty() || options.target.is_some());
             }
         }
     }

@@ -6,6 +6,7 @@
 //! another library loads later. A file that cannot be read, or that the machine cannot load, is reported
 //! by the start of the first rank.
 
+use crate::args::Program;
 use crate::report::Refusal;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -42,13 +43,12 @@ const DYNAMIC_ENTRY: u64 = 16;
 
 /// Returns an error for a program that loads another MPI's library.
 #[allow(clippy::disallowed_methods, reason = "programs are looked for where the system does")]
-pub fn refuse(program: &OsStr) -> Result<(), Refusal> {
+pub fn refuse(program: &Program) -> Result<(), Refusal> {
     let paths = env::var_os("PATH").unwrap_or_default();
-    let needed = find(program, &paths).and_then(|path| needed(&path)).unwrap_or_default();
+    let path = find(&program.arguments[0], program.directory.as_deref(), &paths);
+    let needed = path.and_then(|path| needed(&path)).unwrap_or_default();
     match needed.into_iter().find(|library| is_foreign(library)) {
-        Some(library) => {
-            Err(Refusal::Foreign { program: program.to_string_lossy().into_owned(), library })
-        }
+        Some(library) => Err(Refusal::Foreign { program: program.name(), library }),
         None => Ok(()),
     }
 }
@@ -59,11 +59,12 @@ fn is_foreign(library: &str) -> bool {
 }
 
 /// The file of a program, found as `execvp` finds it.
-fn find(program: &OsStr, paths: &OsString) -> Option<PathBuf> {
+fn find(program: &OsStr, from: Option<&Path>, paths: &OsString) -> Option<PathBuf> {
     // Opening any other kind of file, such as a pipe, may block for ever.
     let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| it.is_file());
-    if Path::new(program).components().count() > 1 || program.as_encoded_bytes().contains(&b'/') {
-        return Some(PathBuf::from(program)).filter(is_file);
+    if program.as_encoded_bytes().contains(&b'/') {
+        // A relative path is one from the ranks' working directory.
+        return Some(from.unwrap_or(Path::new("")).join(program)).filter(is_file);
     }
     env::split_paths(paths).map(|folder| folder.join(program)).find(is_file)
 }
@@ -168,11 +169,12 @@ mod tests {
     #[test]
     fn programs_are_found_in_the_path() {
         let paths = OsString::from("/nowhere:/usr/bin:/bin");
-        assert!(find(OsStr::new("sh"), &paths).is_some_and(|path| path.ends_with("sh")));
-        assert_eq!(find(OsStr::new("no-such-program-anywhere"), &paths), None);
-        assert_eq!(find(OsStr::new("./sh"), &paths), None);
-        assert_eq!(find(OsStr::new("/dev/null"), &paths), None);
-        assert_eq!(find(OsStr::new("/usr/bin"), &paths), None);
+        let find = |name: &str, from| find(OsStr::new(name), from, &paths);
+        assert!(find("sh", None).is_some_and(|path| path.ends_with("sh")));
+        assert_eq!(find("./sh", Some(Path::new("/bin"))), Some("/bin/./sh".into()));
+        for name in ["no-such-program-anywhere", "./sh", "/dev/null", "/usr/bin"] {
+            assert_eq!(find(name, None), None);
+        }
     }
 
     proptest! {

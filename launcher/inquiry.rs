@@ -13,12 +13,12 @@ use std::io::{self, Write};
 use std::os::fd::RawFd;
 use std::os::linux::fs::MetadataExt;
 
-/// Prints the state of the job's ranks, where process `pid` is its launcher or one of its ranks;
-/// returns the exit code.
-pub fn answer(pid: u32) -> u8 {
-    match observe(pid) {
+/// Prints the state of the job's ranks, where process `pid` is its launcher or one of its ranks, or of the
+/// only job of this user; returns the exit code.
+pub fn answer(pid: Option<u32>) -> u8 {
+    match pid.map_or_else(only, Ok).and_then(observe) {
         Ok(observed) => {
-            let table = standing::table(&rows(observed.view()));
+            let table = table(observed.view());
             // A closed standard output is not an error.
             let _ = io::stdout().write_all(table.as_bytes());
             0
@@ -28,6 +28,39 @@ pub fn answer(pid: u32) -> u8 {
             refusal.code()
         }
     }
+}
+
+/// The supervisor of the only job of this user.
+fn only() -> Result<u32, Refusal> {
+    let jobs = supervisors();
+    match &jobs[..] {
+        [(supervisor, _)] => Ok(*supervisor),
+        [] => Err(Refusal::Launcher("no job of this user runs".to_owned())),
+        several => {
+            let mut text = "several jobs run; give the PID of one to --status:".to_owned();
+            for (_, launcher) in several {
+                let line = fs::read(format!("/proc/{launcher}/cmdline")).unwrap_or_default();
+                let words = String::from_utf8_lossy(&line).replace('\0', " ");
+                text.push_str(&format!("\n  {launcher}  {}", words.trim_end().escape_debug()));
+            }
+            Err(Refusal::Launcher(text))
+        }
+    }
+}
+
+/// The supervisors of this user's jobs, and their launchers.
+fn supervisors() -> Vec<(u32, u32)> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let job = |pid: u32| {
+        let owner = fs::metadata(format!("/proc/{pid}")).ok()?.st_uid();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let is_supervisor = field("Name:") == Some("onesided-job");
+        let launcher = field("PPid:")?.parse().ok()?;
+        (is_supervisor && owner == Uid::effective().as_raw()).then_some((pid, launcher))
+    };
+    numbers.filter_map(job).collect()
 }
 
 fn observe(pid: u32) -> Result<Observed, Refusal> {
@@ -79,6 +112,11 @@ fn segment_of(pid: u32) -> Result<Option<Observed>, Refusal> {
         }
     }
     Ok(None)
+}
+
+/// The state of a job's ranks: a heading and one line for each rank.
+pub fn table(view: View<'_>) -> String {
+    standing::table(&rows(view))
 }
 
 fn rows(view: View<'_>) -> Vec<Row> {

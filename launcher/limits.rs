@@ -24,12 +24,12 @@ pub struct Need {
 }
 
 impl Need {
-    /// `pipes`: whether the launcher reads the ranks' output.
-    pub fn of(ranks: u32, pipes: bool) -> Need {
-        let ranks = u64::from(ranks);
-        // A descriptor of the process, and the reading ends of two pipes.
-        let files = ranks * if pipes { 3 } else { 1 };
-        Need { ranks, files: files + if pipes { OWN_FILES } else { 0 } }
+    /// `pipes`: those of each rank to the launcher.
+    pub fn of(ranks: u32, pipes: u32) -> Need {
+        let (ranks, pipes) = (u64::from(ranks), u64::from(pipes));
+        // A descriptor of the process, and the launcher's ends of the pipes.
+        let files = ranks * (1 + pipes);
+        Need { ranks, files: files + if pipes > 0 { OWN_FILES } else { 0 } }
     }
 
     /// Refuses a job that cannot be started, before any rank is.
@@ -249,8 +249,8 @@ mod tests {
 
     #[test]
     fn files_of_a_rank_are_two_pipes_and_the_process() {
-        assert_eq!(Need::of(1000, true).files, 3000 + OWN_FILES);
-        assert_eq!(Need::of(1, false).files, 1);
+        assert_eq!(Need::of(1000, 2).files, 3000 + OWN_FILES);
+        assert_eq!(Need::of(1, 0).files, 1);
     }
 
     #[test]
@@ -262,6 +262,6 @@ mod tests {
 
     #[test]
     fn a_small_job_is_short_of_nothing() {
-        assert!(Need::of(2, true).check().is_ok());
+        assert!(Need::of(2, 2).check().is_ok());
     }
 }

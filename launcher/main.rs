@@ -43,6 +43,7 @@ mod status;
 mod supervise;
 mod tree;
 mod watch;
+mod words;
 
 use args::{Options, Parsed};
 use limits::Need;
@@ -64,14 +65,13 @@ fn main() -> ExitCode {
 }
 
 /// Runs a job from beginning to end. In both halves the result is the exit code of the process.
-fn launch(options: Options) -> Result<u8, Refusal> {
-    let command = match &options.target {
-        Some(target) => cargo::build(target, &options.arguments)?,
-        None => options.arguments.clone(),
-    };
-    foreign::refuse(&command[0])?;
+fn launch(mut options: Options) -> Result<u8, Refusal> {
+    if let Some(target) = &options.target {
+        options.programs[0].arguments = cargo::build(target, &options.programs[0].arguments)?;
+    }
+    options.programs.iter().try_for_each(foreign::refuse)?;
     let refused = |what| move |error| Refusal::system(what, error);
-    Need::of(options.ranks, Output::reads(options.ranks, options.tag_output)).check()?;
+    Need::of(options.ranks, Output::pipes(&options)).check()?;
     // Before a name exists that a signal could leave behind.
     let taken = signals::take().map_err(refused("cannot take over the signals"))?;
     let plan = segment::plan(&options)?;
@@ -83,7 +83,7 @@ fn launch(options: Options) -> Result<u8, Refusal> {
         }
         guard::Half::Supervisor(guard) => {
             let Some(mut segment) = plan.open()? else { return Ok(report::LAUNCHER_FAILED) };
-            let code = supervise::run(&options, &command, &segment, taken, guard);
+            let code = supervise::run(&options, &segment, taken, guard);
             if guard::is_gone(guard) {
                 segment.take_back();
             }

@@ -1,13 +1,16 @@
 //! The ranks' output.
 
+use crate::args::{Destination, Options, Readers};
 use crate::relay::{Inlet, Relay};
 use crate::report;
 use crate::sink::{Sink, Source};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::fstat;
 use onesided::launch;
-use std::io::{self, IsTerminal, PipeReader, PipeWriter};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::fs::File;
+use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -25,15 +28,22 @@ pub struct Output {
     direct: bool,
     /// Standard error is a terminal on which rank 0 may draw.
     draws: bool,
+    /// Where each rank has a file of its own.
+    files: Option<PathBuf>,
+    readers: Readers,
+    /// The other ends of the ranks' standard inputs, where all read a copy.
+    copies: Vec<PipeWriter>,
     inlets: [Vec<Option<Inlet>>; 2],
     relays: [Option<Running>; 2],
     stop: Option<PipeWriter>,
 }
 
-/// The output streams of a rank.
+/// The streams of a rank.
 pub struct Streams {
-    /// Standard output and standard error; `None` for those of the launcher.
-    pub pipes: Option<[PipeWriter; 2]>,
+    /// Standard input, output and error; `None` for those of the launcher, and for an empty input.
+    pub files: [Option<OwnedFd>; 3],
+    /// Whether the rank reads the launcher's standard input.
+    pub reads: bool,
     /// The variable that announces the terminal behind its standard error to the rank.
     pub terminal: Option<(&'static str, String)>,
 }
@@ -42,7 +52,18 @@ pub struct Streams {
 pub const STREAMS: [&str; 2] = ["standard output", "standard error"];
 
 impl Output {
-    pub fn new(ranks: u32, tag: bool) -> io::Result<Output> {
+    pub fn new(options: &Options) -> io::Result<Output> {
+        let tag = options.output == Destination::Launcher { tag: true };
+        let files = match &options.output {
+            Destination::Files(directory) => {
+                std::fs::create_dir_all(directory).map_err(|error| {
+                    let what = format!("--output-filename {}: {error}", directory.display());
+                    io::Error::new(error.kind(), what)
+                })?;
+                Some(directory.clone())
+            }
+            Destination::Launcher { .. } => None,
+        };
         let stdout = Arc::new(Sink::new(io::stdout(), tag)?);
         let stderr = match same_file(io::stdout().as_fd(), io::stderr().as_fd()) {
             true => stdout.clone(),
@@ -50,9 +71,12 @@ impl Output {
         };
         Ok(Output {
             sinks: [stdout, stderr],
-            direct: !Output::reads(ranks, tag),
+            direct: !Output::reads(options),
             // A tag would be overwritten with the line.
             draws: !tag && launch::is_terminal(io::stderr()),
+            files,
+            readers: options.stdin,
+            copies: Vec::new(),
             inlets: [Vec::new(), Vec::new()],
             relays: [None, None],
             stop: None,
@@ -61,16 +85,31 @@ impl Output {
 
     /// Whether the launcher reads what the ranks write. The only rank of a job writes to the launcher's
     /// output itself, unless each line begins with a tag.
-    pub fn reads(ranks: u32, tag: bool) -> bool {
-        ranks != 1 || tag
+    fn reads(options: &Options) -> bool {
+        match options.output {
+            Destination::Files(_) => false,
+            Destination::Launcher { tag } => options.ranks != 1 || tag,
+        }
+    }
+
+    /// The pipes of each rank.
+    pub fn pipes(options: &Options) -> u32 {
+        let of_input = u32::from(options.stdin == Readers::All);
+        of_input + if Output::reads(options) { 2 } else { 0 }
     }
 
     /// The output streams of one rank; called once for each before [`start`].
     ///
     /// [`start`]: Output::start
     pub fn of_rank(&mut self, rank: u32) -> io::Result<Streams> {
+        let (input, reads) = self.input_of_rank(rank)?;
+        if let Some(directory) = &self.files {
+            let file = File::create(directory.join(format!("rank.{rank}")))?;
+            let files = [input, Some(file.try_clone()?.into()), Some(file.into())];
+            return Ok(Streams { files, reads, terminal: None });
+        }
         if self.direct {
-            return Ok(Streams { pipes: None, terminal: None });
+            return Ok(Streams { files: [input, None, None], reads, terminal: None });
         }
         // Two progress bars would hide each other.
         let draws = self.draws && rank == 0;
@@ -83,12 +122,29 @@ impl Output {
         };
         let (stdout, stderr) = (pipe(false)?, pipe(true)?);
         let terminal = draws.then(|| launch::terminal_behind(&stderr)).transpose()?;
-        Ok(Streams { pipes: Some([stdout, stderr]), terminal })
+        Ok(Streams { files: [input, Some(stdout.into()), Some(stderr.into())], reads, terminal })
     }
 
-    /// Starts the relays.
+    /// The standard input of a rank, if it is not the launcher's; whether it is that.
+    fn input_of_rank(&mut self, rank: u32) -> io::Result<(Option<OwnedFd>, bool)> {
+        match self.readers {
+            Readers::None => Ok((None, false)),
+            Readers::Rank(reader) => Ok((None, reader == rank)),
+            Readers::All => {
+                let (reader, writer) = io::pipe()?;
+                self.copies.push(writer);
+                Ok((Some(reader.into()), false))
+            }
+        }
+    }
+
+    /// Starts the relays, and the copying of the input.
     pub fn start(&mut self) -> io::Result<()> {
-        if self.direct {
+        if !self.copies.is_empty() {
+            let copies = std::mem::take(&mut self.copies);
+            std::thread::Builder::new().spawn(move || copy_to_all(copies))?;
+        }
+        if self.direct || self.files.is_some() {
             return Ok(());
         }
         let (stop, stopper) = io::pipe()?;
@@ -102,7 +158,10 @@ impl Output {
                 sink: self.sinks[stream].clone(),
                 stop: stop.try_clone()?,
                 alive: mark,
-                prompts: terminal && io::stdin().is_terminal(),
+                prompts: match self.readers {
+                    Readers::Rank(rank) if terminal && io::stdin().is_terminal() => Some(rank),
+                    _ => None,
+                },
             };
             let thread = std::thread::Builder::new().spawn(move || relay.run())?;
             self.relays[stream] = Some(Running { alive, thread });
@@ -141,6 +200,19 @@ impl Output {
         match self.sinks[1].try_write(Source::Launcher, lines.as_bytes()) {
             Err(error) => error.kind() != io::ErrorKind::WouldBlock,
             Ok(()) => true,
+        }
+    }
+}
+
+/// Copies standard input to all of these until it ends, or no rank reads it. A rank that does not read holds up
+/// the others when its pipe is full.
+fn copy_to_all(mut copies: Vec<PipeWriter>) {
+    let mut buffer = [0; 4096];
+    let mut input = io::stdin().lock();
+    while let Ok(read @ 1..) = input.read(&mut buffer) {
+        copies.retain_mut(|copy| copy.write_all(&buffer[..read]).is_ok());
+        if copies.is_empty() {
+            break;
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Starting a rank.
 #![allow(unsafe_code, reason = "arranges the process between fork and exec")]
 
+use crate::args::Options;
 use crate::binding::Binding;
 use crate::output::Streams;
 use crate::report::{How, RankEnd, Refusal};
 use crate::signals::Taken;
+use crate::words::{RANK_VARIABLES, RANKS_VARIABLES};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc::{
     _exit, CLONE_FILES, CLONE_VFORK, SIGCHLD, SYS_clone, SYS_close_range, c_long, syscall, unshare,
@@ -12,13 +14,12 @@ use nix::libc::{
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::unistd::{Pid, getppid};
 use onesided::launch::{ENV_STRICT, Job, let_inherit};
 use rustix::io::{DupFlags, dup3};
 use rustix::process::{PidfdFlags, WaitOptions, WaitStatus, pidfd_open, waitpid};
 use rustix::thread::sched_setaffinity;
-use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -42,14 +43,15 @@ pub struct Rank {
 /// The environment in which every rank starts, without the launcher's own changes.
 pub struct Start<'a> {
     pub job: &'a Job,
-    pub command: &'a [OsString],
-    strict: bool,
+    options: &'a Options,
     supervisor: Pid,
     mask: SigSet,
     files: Option<(rlim_t, rlim_t)>,
     binding: Binding,
-    /// Two descriptors below `end`, for the output of the next rank.
-    reserved: Option<[OwnedFd; 2]>,
+    /// At a terminal SIGQUIT asks the launcher for the state of the ranks, and must not end these.
+    ignores_quit: bool,
+    /// Three descriptors below `end`, for the streams of the next rank.
+    reserved: Option<[OwnedFd; 3]>,
     /// The pipe by which a child reports why it could not execute the program.
     refusals: (PipeReader, PipeWriter),
     /// Descriptors from here on belong to other ranks; `None` if unknown.
@@ -60,8 +62,7 @@ impl<'a> Start<'a> {
     /// Raises the launcher's own limit of descriptors: it needs three for each rank.
     pub fn new(
         job: &'a Job,
-        command: &'a [OsString],
-        strict: bool,
+        options: &'a Options,
         taken: &Taken,
         binding: Binding,
     ) -> io::Result<Start<'a>> {
@@ -77,16 +78,21 @@ impl<'a> Start<'a> {
         let end = end_of_open();
         Ok(Start {
             job,
-            command,
-            strict,
+            options,
             supervisor,
             mask,
             files,
             binding,
+            ignores_quit: taken.asks_by_quit(),
             reserved,
             refusals,
             end,
         })
+    }
+
+    /// The processors of a rank, for messages.
+    pub fn processors(&self, rank: u32) -> String {
+        self.binding.text(rank)
     }
 
     /// Starts one rank.
@@ -101,14 +107,26 @@ impl<'a> Start<'a> {
         streams: Streams,
         cannot: impl Fn(io::Error) -> Refusal,
     ) -> Result<Rank, Refusal> {
-        let mut command = Command::new(&self.command[0]);
-        command.args(&self.command[1..]);
+        let program = self.options.program(rank);
+        let mut command = Command::new(&program.arguments[0]);
+        command.args(&program.arguments[1..]);
+        if let Some(directory) = &program.directory {
+            command.current_dir(directory);
+        }
+        command.envs(RANK_VARIABLES.map(|name| (name, rank.to_string())));
+        command.envs(RANKS_VARIABLES.map(|name| (name, self.options.ranks.to_string())));
+        command.envs(program.variables.iter().map(|(name, value)| (name, value)));
         command.envs(self.job.environment(rank, self.supervisor.as_raw() as u32));
-        command.envs(self.strict.then_some((ENV_STRICT, "1")));
+        command.envs(self.options.strict.then_some((ENV_STRICT, "1")));
         command.envs(streams.terminal);
-        command.stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() });
-        if let Some([stdout, stderr]) = self.lowered(streams.pipes).map_err(&cannot)? {
-            command.stdout(stdout).stderr(stderr);
+        let [input, output, error] = self.lowered(streams.files).map_err(&cannot)?;
+        command.stdin(match input {
+            Some(input) => input.into(),
+            None if streams.reads => Stdio::inherit(),
+            None => Stdio::null(),
+        });
+        if let (Some(output), Some(error)) = (output, error) {
+            command.stdout(output).stderr(error);
         }
         let arrange = self.arrangement(rank);
         // SAFETY: the closure makes system calls and nothing else: it neither allocates nor
@@ -117,7 +135,7 @@ impl<'a> Start<'a> {
         let pid = self.spawn(&mut command).map_err(|error| match is_shortage(&error) {
             true => cannot(error),
             false => {
-                let program = self.command[0].to_string_lossy().into_owned();
+                let program = program.name();
                 Refusal::Program { program, error }
             }
         })?;
@@ -139,15 +157,16 @@ impl<'a> Start<'a> {
         }
     }
 
-    /// The output streams of a rank, under numbers below `end`.
-    fn lowered(&mut self, pipes: Option<[PipeWriter; 2]>) -> io::Result<Option<[OwnedFd; 2]>> {
-        let Some(pipes) = pipes else { return Ok(None) };
-        let low = self.reserved.take();
-        let Some(mut low) = low else { return Err(nix::Error::EBADF.into()) };
-        for (low, pipe) in low.iter_mut().zip(pipes) {
-            dup3(pipe, low, DupFlags::CLOEXEC)?;
+    /// The streams of a rank, under numbers below `end`.
+    fn lowered(&mut self, files: [Option<OwnedFd>; 3]) -> io::Result<[Option<OwnedFd>; 3]> {
+        let mut low = self.reserved.take().ok_or(nix::Error::EBADF)?.map(Some);
+        for (low, file) in low.iter_mut().zip(files) {
+            match (file, &mut *low) {
+                (Some(file), Some(low)) => dup3(file, low, DupFlags::CLOEXEC)?,
+                _ => *low = None,
+            }
         }
-        Ok(Some(low))
+        Ok(low)
     }
 
     /// [`Command::spawn`] in constant time. That one's child copies and closes all descriptors of the
@@ -193,6 +212,7 @@ impl<'a> Start<'a> {
     fn arrangement(&self, rank: u32) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
         let (supervisor, mask, files) = (self.supervisor, self.mask, self.files);
         let (descriptors, processors) = (self.job.descriptors(), self.binding.of(rank));
+        let ignores_quit = self.ignores_quit;
         move || {
             set_pdeathsig(Signal::SIGKILL)?;
             // It may have died before the line above.
@@ -204,6 +224,10 @@ impl<'a> Start<'a> {
             }
             if let Some(processors) = processors {
                 sched_setaffinity(None, &processors)?;
+            }
+            if ignores_quit {
+                // SAFETY: installs no handler.
+                unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?;
             }
             inherit(descriptors)?;
             mask.thread_set_mask()?;
@@ -227,9 +251,10 @@ fn watch(pid: Pid) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Two descriptors, of the lowest numbers that are free.
-fn reserve(like: &PipeWriter) -> io::Result<[OwnedFd; 2]> {
-    Ok([like.as_fd().try_clone_to_owned()?, like.as_fd().try_clone_to_owned()?])
+/// Three descriptors, of the lowest numbers that are free.
+fn reserve(like: &PipeWriter) -> io::Result<[OwnedFd; 3]> {
+    let one = || like.as_fd().try_clone_to_owned();
+    Ok([one()?, one()?, one()?])
 }
 
 /// The number after all open descriptors.

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The longest line that is buffered until it is complete, in bytes.
 pub const LINE_LIMIT: usize = 64 << 10;
 
-/// How long an unfinished prompt of rank 0 is held before it is shown.
+/// How long an unfinished prompt is held before it is shown.
 const PROMPT_AFTER: Duration = Duration::from_millis(100);
 
 /// Reads after the end of the job: enough to empty a pipe of the largest usual size (1 MiB). A limit,
@@ -50,8 +50,8 @@ pub struct Relay {
     pub stop: PipeReader,
     /// Closed when this relay ends.
     pub alive: PipeWriter,
-    /// Whether rank 0 may show prompts.
-    pub prompts: bool,
+    /// The rank that may show prompts.
+    pub prompts: Option<u32>,
 }
 
 enum More {
@@ -104,20 +104,17 @@ impl Relay {
 
     /// The unfinished prompt, if there is one.
     fn prompt(&self) -> Option<&Inlet> {
-        let first = self.inlets.first()?.as_ref().filter(|_| self.prompts)?;
-        let waiting = !first.buffered.is_empty() && first.drawing().is_none();
-        Some(first).filter(|_| waiting && matches!(first.source, Source::Rank { rank: 0, .. }))
+        let asking = self.inlets.get(self.prompts? as usize)?.as_ref()?;
+        let waiting = !asking.buffered.is_empty() && asking.drawing().is_none();
+        Some(asking).filter(|_| waiting)
     }
 
     fn show_prompt(&mut self) -> io::Result<()> {
-        if self.prompt().is_some() {
-            self.inlets
-                .iter_mut()
-                .take(1)
-                .flatten()
-                .try_for_each(|first| flush(first, &self.sink))?;
+        if self.prompt().is_none() {
+            return Ok(());
         }
-        Ok(())
+        let asking = self.prompts.and_then(|rank| self.inlets.get_mut(rank as usize));
+        asking.into_iter().flatten().try_for_each(|asking| flush(asking, &self.sink))
     }
 
     /// Passes on what remains in the pipes of an ended job.

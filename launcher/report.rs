@@ -12,11 +12,14 @@ use onesided::launch::RankStatus;
 use onesided::{Call, Error};
 use std::fmt;
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// The command line is wrong.
 pub const USAGE: u8 = 2;
 /// The launcher itself failed; see `--help`.
 pub const LAUNCHER_FAILED: u8 = 125;
+/// The job has lasted for its limit of time.
+pub const TIMED_OUT: u8 = 122;
 /// The ranks wait for one another for ever.
 pub const DEADLOCKED: u8 = 123;
 /// Accesses of a checked job conflict.
@@ -125,6 +128,8 @@ pub enum Cause {
     NotJoined(RankEnd),
     /// Ranks wait for ever.
     Deadlock(Deadlock),
+    /// The job has lasted for that time; and the state of its ranks then.
+    Timeout(Duration, String),
     /// The beginning of the segment was overwritten.
     Damaged,
     /// The launcher got a signal to end.
@@ -164,6 +169,7 @@ impl Cause {
             Cause::Rank(RankEnd { how: How::Killed(signal), .. }) => signal_code(*signal),
             Cause::NotFinished(_) | Cause::NotJoined(_) | Cause::Damaged => LAUNCHER_FAILED,
             Cause::Deadlock(_) => DEADLOCKED,
+            Cause::Timeout(..) => TIMED_OUT,
             Cause::Signal(signal) => signal_code(*signal as i32),
             Cause::GuardDied => signal_code(Signal::SIGKILL as i32),
             Cause::Output(_, error) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -207,6 +213,9 @@ impl Cause {
                 "{} ended without joining the job, which {joined} of {ranks} ranks joined",
                 who(end)
             ),
+            Cause::Timeout(limit, table) => {
+                format!("{table}the job has lasted for {} s (--timeout)", limit.as_secs_f64())
+            }
             Cause::Damaged => {
                 "the job's segment is damaged: something, most likely a rank that writes \
                                where it should not, has written over its beginning"

@@ -84,7 +84,7 @@ fn no_cause_has_code_zero() {
         (Cause::Refused(Refusal::Launcher("x".into())), 125),
         (Cause::Refused(program(denied())), 126),
         (Cause::Refused(program(system(Errno::ENOEXEC))), 126),
-        (Cause::Refused(Refusal::rank(1, 2, Need::of(2, true), system(Errno::EMFILE))), 125),
+        (Cause::Refused(Refusal::rank(1, 2, Need::of(2, 2), system(Errno::EMFILE))), 125),
         (Cause::Refused(program(system(Errno::ENOENT))), 127),
     ];
     for (cause, code) in causes {

@@ -3,7 +3,7 @@
 
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use std::io;
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 /// Signals that end a job.
@@ -21,12 +21,19 @@ pub const SECOND_AFTER: Duration = Duration::from_millis(100);
 pub struct Taken {
     signals: SigSet,
     before: SigSet,
+    asks_by_quit: bool,
 }
 
 impl Taken {
     /// The mask of the ranks.
     pub fn before(&self) -> SigSet {
         self.before
+    }
+
+    /// Whether SIGQUIT, which the terminal sends at Ctrl-\\, asks for the state of the ranks. Elsewhere it ends
+    /// the job.
+    pub fn asks_by_quit(&self) -> bool {
+        self.asks_by_quit
     }
 
     /// A source of the taken signals of this process.
@@ -52,7 +59,8 @@ pub fn take() -> io::Result<Taken> {
     }
     let before = SigSet::thread_get_mask()?;
     signals.thread_block()?;
-    Ok(Taken { signals, before })
+    let asks_by_quit = signals.contains(Signal::SIGQUIT) && io::stdin().is_terminal();
+    Ok(Taken { signals, before, asks_by_quit })
 }
 
 /// The next pending signal.

@@ -11,7 +11,7 @@ use crate::oom::OutOfMemory;
 use crate::output::{Output, STREAMS};
 use crate::ranks::{self, Rank, Start};
 use crate::report::conflicts::ConflictFile;
-use crate::report::{Cause, RankEnd, Refusal};
+use crate::report::{self, Cause, RankEnd, Refusal};
 use crate::segment::NamedSegment;
 use crate::signals::{self, Taken};
 use crate::tree;
@@ -23,7 +23,6 @@ use nix::unistd::Pid;
 use onesided::Call;
 use onesided::launch::{Job, RankStatus, SegmentKind};
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -32,7 +31,6 @@ const REAP_EVERY: Duration = Duration::from_millis(100);
 
 struct Supervisor<'a> {
     options: &'a Options,
-    program: String,
     guard: Pid,
     job: &'a Job,
     ranks: Vec<Rank>,
@@ -47,6 +45,9 @@ struct Supervisor<'a> {
     output: Output,
     watch: Watch,
     signals: SignalFd,
+    /// Whether SIGQUIT asks for the state of the ranks, and when it last did.
+    asks_by_quit: bool,
+    asked_by_quit: Option<Instant>,
     /// Children may have died since the last reaping.
     children_died: bool,
     /// When the children were last listed for reaping.
@@ -61,6 +62,9 @@ struct Supervisor<'a> {
     /// Lost ranks of a job that continues: the first cause, and their number.
     lost: Option<(Cause, usize)>,
     phase: Phase,
+    began: Instant,
+    /// When the job has lasted for its limit.
+    deadline: Option<Instant>,
     /// Where the conflicts are written at the end.
     conflict_file: Option<ConflictFile>,
     /// Messages for the end of the job, besides the cause.
@@ -73,7 +77,6 @@ struct Supervisor<'a> {
 /// Runs the job; returns the exit code.
 pub fn run(
     options: &Options,
-    command: &[OsString],
     segment: &NamedSegment,
     taken: Taken,
     guard: Pid,
@@ -83,11 +86,11 @@ pub fn run(
     let conflict_file = options.check_report.as_deref().map(ConflictFile::create).transpose()?;
     let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure, is_checked)
         .map_err(Refusal::job)?;
-    let mut supervisor = Supervisor::new(options, command, &job, &taken, guard, conflict_file)
+    let mut supervisor = Supervisor::new(options, &job, &taken, guard, conflict_file)
         .map_err(|error| Refusal::system("cannot prepare the job", error))?;
-    let binding = Binding::new(options.bind_to)
+    let binding = Binding::new(&options.placing)
         .map_err(|error| Refusal::system("cannot bind the ranks to processors", error))?;
-    let start = Start::new(&job, command, options.strict, &taken, binding);
+    let start = Start::new(&job, options, &taken, binding);
     supervisor.start(start.map_err(|error| Refusal::system("cannot prepare the ranks", error))?);
     loop {
         if let Err(error) = supervisor.wait(supervisor.timeout()) {
@@ -102,7 +105,6 @@ pub fn run(
 impl<'a> Supervisor<'a> {
     fn new(
         options: &'a Options,
-        command: &[OsString],
         job: &'a Job,
         taken: &Taken,
         guard: Pid,
@@ -110,7 +112,6 @@ impl<'a> Supervisor<'a> {
     ) -> io::Result<Supervisor<'a>> {
         let supervisor = Supervisor {
             options,
-            program: command[0].to_string_lossy().into_owned(),
             guard,
             job,
             ranks: Vec::with_capacity(options.ranks as usize),
@@ -118,9 +119,11 @@ impl<'a> Supervisor<'a> {
             unjoined: Vec::new(),
             asked: Instant::now(),
             rank_of: HashMap::new(),
-            output: Output::new(options.ranks, options.tag_output)?,
+            output: Output::new(options)?,
             watch: Watch::new()?,
             signals: taken.source()?,
+            asks_by_quit: taken.asks_by_quit(),
+            asked_by_quit: None,
             children_died: false,
             listed: Instant::now(),
             is_untold: false,
@@ -133,6 +136,8 @@ impl<'a> Supervisor<'a> {
             cause: None,
             lost: None,
             phase: Phase::Running,
+            began: Instant::now(),
+            deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             conflict_file,
             notes: Vec::new(),
             reported: false,
@@ -170,11 +175,21 @@ impl<'a> Supervisor<'a> {
     }
 
     fn start_rank(&mut self, start: &mut Start<'_>, rank: u32) -> Result<(), Refusal> {
-        let Options { ranks, tag_output, .. } = *self.options;
-        let need = Need::of(ranks, Output::reads(ranks, tag_output));
+        let ranks = self.options.ranks;
+        let need = Need::of(ranks, Output::pipes(self.options));
         let cannot = |error: io::Error| Refusal::rank(rank, ranks, need, error);
         let streams = self.output.of_rank(rank).map_err(cannot)?;
         let started = start.rank(rank, streams, cannot)?;
+        let processors = start.processors(rank);
+        match (self.options.verbose, self.options.report_bindings) {
+            (true, _) => {
+                let (pid, program) = (started.pid, self.options.program(rank).name());
+                let what = format!("process {pid}, '{program}', processors {processors}");
+                report::print(&format!("rank {rank}: {what}"));
+            }
+            (false, true) => report::print(&format!("rank {rank}: processors {processors}")),
+            (false, false) => {}
+        }
         let watched = match &started.pidfd {
             Some(pidfd) => self.watch.add(pidfd, Event::Rank(rank)),
             None => Ok(()),

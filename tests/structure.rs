@@ -99,7 +99,7 @@ const RULES: &[Rule] = &[
     Rule {
         what: "an environment variable",
         patterns: &["env::var", "\"ONESIDED_"],
-        files: &["src/launch.rs", "launcher/foreign.rs"],
+        files: &["src/launch.rs", "launcher/foreign.rs", "launcher/words.rs"],
     },
     Rule {
         what: "a sentence for the user",

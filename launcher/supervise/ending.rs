@@ -4,7 +4,7 @@ use super::Supervisor;
 use crate::args::{Check, OnDeadlock, Options};
 use crate::report::{self, Cause, How, conflicts};
 use crate::signals::{GUARD_DIED, SECOND_AFTER};
-use crate::{guard, ranks, tree};
+use crate::{guard, inquiry, ranks, tree};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use onesided::launch::{Conflicts, OnFailure};
@@ -46,6 +46,17 @@ pub enum Phase {
 impl Supervisor<'_> {
     /// When the next action is due without an event.
     pub fn timeout(&self) -> Option<Duration> {
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match (self.phase, left) {
+            (Phase::Running, Some(left)) => {
+                Some(self.next_look().map_or(left, |look| look.min(left)))
+            }
+            _ => self.next_look(),
+        }
+    }
+
+    /// [`Supervisor::timeout`] of a job without a limit of time.
+    fn next_look(&self) -> Option<Duration> {
         match self.phase {
             Phase::Running if !self.notes.is_empty() => {
                 Some(self.deadlocks.due_in().min(REPORT_EVERY))
@@ -70,6 +81,7 @@ impl Supervisor<'_> {
         match (signal, self.phase) {
             (GUARD_DIED, _) if !guard::is_gone(self.guard) => {}
             (GUARD_DIED, _) => self.end(Cause::GuardDied),
+            (Signal::SIGQUIT, Phase::Running) if self.asks_by_quit => self.print_state(),
             (_, Phase::Running) => self.end(Cause::Signal(signal)),
             (_, Phase::Ending { since, .. }) if since.elapsed() >= SECOND_AFTER => {
                 self.kill(since);
@@ -79,6 +91,15 @@ impl Supervisor<'_> {
                 self.cause.get_or_insert(Cause::Signal(signal));
                 self.abandoned = true;
             }
+        }
+    }
+
+    /// Prints the state of the ranks. One Ctrl-\\ arrives twice, from the terminal and from the guard.
+    fn print_state(&mut self) {
+        if self.asked_by_quit.is_none_or(|before| before.elapsed() >= SECOND_AFTER) {
+            self.asked_by_quit = Some(Instant::now());
+            self.notes.push(inquiry::table(self.job.view()));
+            self.report_losses();
         }
     }
 
@@ -95,7 +116,7 @@ impl Supervisor<'_> {
         }
         self.end_what_was_started_by(rank);
         self.job.fail(rank);
-        self.notes.push(cause.loss(&self.program, self.joined(), self.options.ranks));
+        self.notes.push(cause.loss(&self.program(cause.rank()), self.joined(), self.options.ranks));
         self.report_losses();
         self.lost.get_or_insert((cause, 0)).1 += 1;
     }
@@ -187,6 +208,7 @@ impl Supervisor<'_> {
             }
             self.look_for_strangers();
             self.look_for_deadlock();
+            self.look_at_the_time();
             if self.all_ended() && self.cause.is_none() {
                 self.leave();
             }
@@ -270,6 +292,14 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Ends the job if its time is over.
+    fn look_at_the_time(&mut self) {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) && !self.all_ended() {
+            let table = inquiry::table(self.job.view());
+            self.end(Cause::Timeout(self.options.timeout.unwrap_or_default(), table));
+        }
+    }
+
     fn joined(&self) -> usize {
         let view = self.job.view();
         let has_joined = |rank: &u32| view.standing(*rank).is_ok_and(|standing| standing.joined);
@@ -285,12 +315,22 @@ impl Supervisor<'_> {
             if let Some(file) = self.conflict_file.take() {
                 self.notes.extend(file.write(self.job, self.options.ranks, code));
             }
+            let seconds = self.began.elapsed().as_secs_f64();
+            let took = format!("the job took {seconds:.2} s; exit code {code}");
+            let took = Some(took).filter(|_| self.options.verbose);
             let check = self.conflicts().and_then(|found| conflicts::summary(found, code));
             let last = check.iter().chain(&word);
-            let messages: Vec<&str> = self.notes.iter().chain(last).map(String::as_str).collect();
+            let is_wanted = |text: &&String| !self.options.quiet || !text.starts_with("note:");
+            let messages = self.notes.iter().chain(last).chain(&took).filter(is_wanted);
+            let messages: Vec<&str> = messages.map(String::as_str).collect();
             self.reported = self.output.print(&messages);
         }
         drained.then_some(code)
+    }
+
+    /// The name of that rank's program; of the first rank's by default.
+    fn program(&self, rank: Option<u32>) -> String {
+        self.options.program(rank.unwrap_or(0)).name()
     }
 
     /// The exit code and its message.
@@ -298,12 +338,14 @@ impl Supervisor<'_> {
         let Options { ranks, require_join, .. } = *self.options;
         let joined = self.joined();
         match (&self.cause, &self.lost) {
-            (Some(cause), _) => (cause.code(), Some(cause.sentence(&self.program, joined, ranks))),
+            (Some(cause), _) => {
+                (cause.code(), Some(cause.sentence(&self.program(cause.rank()), joined, ranks)))
+            }
             (None, Some((first, lost))) => {
                 (first.code(), Some(report::went_on(*lost, ranks, first)))
             }
             (None, None) if joined == 0 => {
-                let word = report::none_joined(&self.program, ranks, require_join);
+                let word = report::none_joined(&self.program(None), ranks, require_join);
                 (if require_join { report::LAUNCHER_FAILED } else { 0 }, Some(word))
             }
             (None, None) => (self.code_of_check(), None),

@@ -88,5 +88,5 @@ fn what_is_no_job_is_said_in_one_line() {
     status(other.id() as i32).expect(125).reports(&["process ", "is not rmarun"]);
     other.kill().unwrap();
     other.wait().unwrap();
-    run(&["--status", "many"]).expect(2).reports(&["invalid value 'many' for '--status <PID>'"]);
+    run(&["--status", "many"]).expect(2).reports(&["invalid value 'many' for '--status [<PID>]'"]);
 }

@@ -13,6 +13,7 @@ mod inquiry;
 mod joining;
 mod limits;
 mod many_ranks;
+mod options;
 mod orphans;
 mod output;
 mod placement;
@@ -22,3 +23,4 @@ mod strangers;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
+mod words;
