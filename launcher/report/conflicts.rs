@@ -53,7 +53,7 @@ fn conflict(found: &Conflict) -> Value {
         "count": found.times,
         "window": found.window,
         "target": found.target,
-        "is_in_buffer": found.is_in_buffer(),
+        "rule": found.rule(),
         "first_byte": found.bytes.start,
         "last_byte": found.bytes.end - 1,
         "accesses": found.accesses.each_ref().map(access),
@@ -68,6 +68,7 @@ fn access(access: &ConflictAccess) -> Value {
         "call": access.call_name(),
         "access": access.kind,
         "datatype": access.datatype.map(|datatype| datatype.name()),
+        "op": access.op.map(|op| op.name()),
         "line": access.line,
     })
 }

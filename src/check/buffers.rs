@@ -8,7 +8,7 @@
 //!
 //! A binding alone has such buffers: the slices of Rust's calls are the program's again when the call returns.
 
-use super::report::{self, Conflict};
+use super::report::{self, Conflict, Reason};
 use super::rules::AccessKind;
 use super::window::CheckedWindow;
 use super::{CheckState, CheckedAccess, Checker, SITES};
@@ -190,6 +190,7 @@ impl CheckedWindow {
             call: Call::None,
             kind: AccessKind::Store,
             datatype: 0,
+            op: 0,
             at: Location::caller(),
         };
         // If the job ends, so does the check.
@@ -213,5 +214,6 @@ fn record(
 ) -> Option<Conflict> {
     let window = checker.text(state, &found.of.window.1);
     let pair = [(found.of.site, found.of.what), later];
-    report::record_buffer(checker, pair, (window, found.of.target), &found.bytes)
+    let of = (window, found.of.target);
+    report::record_pair(checker, ([checker.rank; 2], pair), of, Reason::Buffer, &found.bytes)
 }

@@ -14,6 +14,7 @@
 //!    verdict depends on the order of the synchronisations alone.
 //! 4. Shadows and tables change under one lock of the job.
 
+mod assertions;
 mod buffers;
 mod report;
 mod rules;
@@ -21,11 +22,12 @@ mod shadow;
 mod stores;
 mod window;
 
+pub(crate) use assertions::{Asserted, EpochKind};
 pub(crate) use buffers::OwnBuffer;
 pub use report::{Conflict, ConflictAccess, Conflicts};
 pub(crate) use rules::AccessKind;
 pub(crate) use stores::Frequency;
-pub(crate) use window::{AccessedBytes, ByteRun, CheckedWindow, WindowRanks};
+pub(crate) use window::{AccessedBytes, ByteRun, CheckedWindow, ConcurrentOps, WindowRanks};
 
 use crate::call::Call;
 use crate::error::Result;
@@ -50,13 +52,16 @@ pub(crate) struct CheckedAccess {
     pub(crate) kind: AccessKind,
     /// The predefined datatype of an accumulate, by a number; otherwise zero.
     pub(crate) datatype: u8,
+    /// The operation of an accumulate, by a number from 1 on; zero if it may be concurrent with any.
+    pub(crate) op: u8,
     /// The program's line.
     pub(crate) at: &'static Location<'static>,
 }
 
 impl CheckedAccess {
     fn word(&self) -> u32 {
-        self.call as u32 | (self.kind as u32) << 8 | u32::from(self.datatype) << 16
+        let accumulates = u32::from(self.datatype) << 16 | u32::from(self.op) << 24;
+        self.call as u32 | (self.kind as u32) << 8 | accumulates
     }
 }
 

@@ -4,6 +4,7 @@ use super::{AccessKind, CheckState, Checker};
 use crate::call::Call;
 use crate::datatype::Datatype;
 use crate::error::Result;
+use crate::op::Op;
 use crate::prim::Word64;
 use crate::shm::{CheckTables, CheckWords, ConflictWords, OperationWords, Segment, SiteWords};
 use std::fmt;
@@ -70,6 +71,8 @@ pub struct ConflictAccess {
     pub kind: &'static str,
     /// The predefined datatype of an accumulate.
     pub datatype: Option<Datatype>,
+    /// The operation of an accumulate, if the program has excluded others by `accumulate_ops`.
+    pub op: Option<Op>,
     /// The program's line, if it is known: file:line:column, or as the binding has found it. Of a store of the
     /// program itself, between which calls it happened.
     pub line: Option<String>,
@@ -78,7 +81,7 @@ pub struct ConflictAccess {
 /// Why nothing orders two accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-enum Reason {
+pub(super) enum Reason {
     /// Of one rank, which has not completed the first one.
     Own,
     /// The ranks have synchronised before the first one was complete.
@@ -89,11 +92,22 @@ enum Reason {
     Unordered,
     /// Both use a buffer of one rank, and the first one was not complete in this process.
     Buffer,
+    /// A rank asserts by the first one that it has not stored, but it has.
+    NoStore,
+    /// A rank asserts by the first one that no operation updates its part, but the second one does.
+    NoPut,
 }
 
 /// All reasons, by their numbers.
-const REASONS: [Reason; 5] =
-    [Reason::Own, Reason::Incomplete, Reason::Local, Reason::Unordered, Reason::Buffer];
+const REASONS: [Reason; 7] = [
+    Reason::Own,
+    Reason::Incomplete,
+    Reason::Local,
+    Reason::Unordered,
+    Reason::Buffer,
+    Reason::NoStore,
+    Reason::NoPut,
+];
 
 impl Conflict {
     /// Those of a job, in the order in which they were found; none if it is not checked.
@@ -108,14 +122,20 @@ impl Conflict {
     }
 
     fn read(sites: &[SiteWords], one: &ConflictWords) -> Conflict {
+        let reason = REASONS.get(one.reason.load() as usize).copied().unwrap_or(Reason::Unordered);
+        let is_assertion = matches!(reason, Reason::NoStore | Reason::NoPut);
         let access = |side: usize| {
             let what = one.what[side].load();
             let kind = AccessKind::of_word((what >> 8) as u8);
             ConflictAccess {
                 rank: one.ranks[side].load(),
                 call: Call::from_word(what & 0xff).unwrap_or(Call::None),
-                kind: kind.name(),
-                datatype: kind.is_accumulate().then(|| Datatype::of_number(what >> 16)).flatten(),
+                kind: if side == 0 && is_assertion { "assertion" } else { kind.name() },
+                datatype: kind
+                    .is_accumulate()
+                    .then(|| Datatype::of_number(what >> 16 & 0xff))
+                    .flatten(),
+                op: Op::ALL.into_iter().find(|op| *op as u32 + 1 == what >> 24),
                 line: text_of(sites, one.sites[side].load()),
             }
         };
@@ -126,23 +146,45 @@ impl Conflict {
             bytes: start..start.saturating_add(bytes.max(1)),
             accesses: [access(0), access(1)],
             times: one.count.load(),
-            reason: REASONS.get(one.reason.load() as usize).copied().unwrap_or(Reason::Unordered),
+            reason,
         }
     }
 
-    /// Whether the bytes are those of the first operation's buffer, and not of a window.
-    pub fn is_in_buffer(&self) -> bool {
-        self.reason == Reason::Buffer
+    /// Which rule of MPI the program breaks: "conflict" of accesses to a window, "buffer" for accesses to the first
+    /// operation's buffer, or "assertion" for the first call's.
+    pub fn rule(&self) -> &'static str {
+        match self.reason {
+            Reason::Buffer => "buffer",
+            Reason::NoStore | Reason::NoPut => "assertion",
+            _ => "conflict",
+        }
     }
 
     /// Why nothing orders the two.
     pub fn reason(&self) -> String {
         let ([a, b], [first, second]) = (self.ranks(), self.calls());
+        let [one, other] = self.accesses.each_ref().map(|access| (access.datatype, access.op));
+        if let ((datatype, Some(op)), (same, Some(another))) = (one, other)
+            && datatype == same
+            && op != another
+        {
+            return format!(
+                "nothing orders the {first} with {} and the {second} with {}, which accumulate_ops excludes",
+                op.name(),
+                another.name()
+            );
+        }
         match self.reason {
             Reason::Own => format!("nothing completes the {first} before the {second}"),
             Reason::Incomplete => format!(
                 "rank {a} has synchronised with rank {b}, but its {first} was not complete at rank {} then",
                 self.target
+            ),
+            Reason::NoStore => format!(
+                "rank {a} asserts MPI_MODE_NOSTORE, that it has not stored to its part since it synchronised last"
+            ),
+            Reason::NoPut => format!(
+                "rank {a} asserts MPI_MODE_NOPUT, that no put or accumulate updates its part in this epoch"
             ),
             Reason::Buffer => {
                 format!("the {first} may use its buffer until it is complete in this process")
@@ -159,6 +201,9 @@ impl Conflict {
         match self.reason {
             Reason::Own => {
                 format!("a flush of rank {target} between the two, or another epoch, would")
+            }
+            Reason::NoStore | Reason::NoPut => {
+                format!("the {first} is correct without that assertion")
             }
             Reason::Buffer => format!(
                 "a flush_local of rank {target} between the two, or the end of the epoch, would complete it"
@@ -202,13 +247,17 @@ impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Conflict { window, target, bytes, .. } = self;
         let (first, last) = (bytes.start, bytes.end - 1);
-        match self.is_in_buffer() {
-            true => writeln!(
+        match self.rule() {
+            "buffer" => writeln!(
                 f,
                 "onesided: conflict in the buffer of an operation on window '{window}', its bytes {first} to \
                  {last}:"
             )?,
-            false => writeln!(
+            "assertion" => writeln!(
+                f,
+                "onesided: wrong assertion in window '{window}', bytes {first} to {last} of rank {target}:"
+            )?,
+            _ => writeln!(
                 f,
                 "onesided: conflict in window '{window}', bytes {first} to {last} of rank {target}:"
             )?,
@@ -310,17 +359,18 @@ pub(super) fn record(
     found.iter().filter_map(new).collect()
 }
 
-/// Records that this rank has used the buffer of an operation on `target` of a window too early, both given by lines
-/// and descriptions. Returns the conflict if its pair of lines is new. Under the lock.
-pub(super) fn record_buffer(
+/// Records what two ranks have done wrong, given by lines and descriptions, in a window or on a target of it. Returns it
+/// if its pair of lines is new. Under the lock.
+pub(super) fn record_pair(
     checker: &Checker,
-    pair: [(u32, u32); 2],
+    (ranks, pair): ([u32; 2], [(u32, u32); 2]),
     of: (u32, u32),
+    reason: Reason,
     bytes: &Range<u64>,
 ) -> Option<Conflict> {
     let words = new_pair(checker, pair, 1)?;
-    words.ranks.iter().for_each(|word| word.store(checker.rank));
-    Some(publish(checker, words, of, Reason::Buffer, bytes))
+    words.ranks.iter().zip(ranks).for_each(|(word, rank)| word.store(rank));
+    Some(publish(checker, words, of, reason, bytes))
 }
 
 /// Counts a conflict of two lines and descriptions. Returns a record for it if it is their first one, and the table is

@@ -27,6 +27,8 @@ pub(super) struct Accessing<'c> {
     pub(super) number: u32,
     pub(super) kind: AccessKind,
     pub(super) datatype: u32,
+    /// The operation of an accumulate, as of [`CheckedAccess`](super::CheckedAccess).
+    pub(super) op: u32,
     /// The latest answer: neighbours mostly have the same entries.
     pub(super) latest: (u32, Judgement),
 }
@@ -164,7 +166,8 @@ impl<'c> Accessing<'c> {
         let operation = &self.checker.operations[number as usize];
         let what = operation.what.load();
         let kind = AccessKind::of_word((what >> 8) as u8);
-        let of_one_datatype = what >> 16 == self.datatype;
+        let (datatype, op) = (what >> 16 & 0xff, what >> 24);
+        let of_one_datatype = datatype == self.datatype;
         let rank = operation.rank.load();
         let completed = match kind.is_local() {
             true => operation.issued.load(),
@@ -179,12 +182,15 @@ impl<'c> Accessing<'c> {
         };
         let may_meet = match self.kind.rule(kind) {
             Rule::Fine => true,
-            Rule::SameDatatype => of_one_datatype,
+            // Accumulates of one rank to one element are ordered.
+            Rule::SameDatatype => {
+                of_one_datatype && (is_own || self.op == 0 || op == 0 || op == self.op)
+            }
             Rule::Conflict => false,
         };
         Judgement {
             conflicts: !is_ordered && !may_meet,
-            is_replaced: is_ordered && self.kind.replaces(kind, of_one_datatype),
+            is_replaced: is_ordered && self.kind.replaces(kind, of_one_datatype && op == self.op),
         }
     }
 

@@ -232,14 +232,19 @@ impl CheckedWindow {
     ) -> Vec<Conflict> {
         let (part, rank) = (&self.parts[target as usize], self.world[target as usize]);
         let site = checker.interval(state, part.site.load(), later);
+        if let (Some(StoredPage { page, bits }), Some(_)) = (stored.first(), later)
+            && let Some((granule, mask)) = masks(bits).next()
+        {
+            self.latest_store.set(site, &bytes_of((page * WORDS + granule) as u64, mask));
+        }
         let since = part.since.load();
         let Some(number) = checker.store_operation(self.block, rank, since, site) else {
             return Vec::new();
         };
         let clock = checker.known_by(rank);
-        let (kind, datatype, latest) = (AccessKind::Store, 0, (0, Judgement::default()));
+        let (kind, latest) = (AccessKind::Store, (0, Judgement::default()));
         let mut accessing =
-            Accessing { checker, clock: &clock, rank, number, kind, datatype, latest };
+            Accessing { checker, clock: &clock, rank, number, kind, datatype: 0, op: 0, latest };
         let (mut found, pages) = (Vec::new(), self.pages_of(target));
         for StoredPage { page: at, bits } in stored {
             let page = &pages[*at];
@@ -295,9 +300,17 @@ impl CheckedWindow {
     fn spill(&self, checker: &Checker, target: u32, at: usize) {
         let page = &self.pages_of(target)[at];
         let number = page.numbers[0].load();
-        let (kind, datatype, latest) = (AccessKind::Store, 0, (0, Judgement::default()));
-        let accessing =
-            Accessing { checker, clock: &[], rank: checker.rank, number, kind, datatype, latest };
+        let (kind, latest) = (AccessKind::Store, (0, Judgement::default()));
+        let accessing = Accessing {
+            checker,
+            clock: &[],
+            rank: checker.rank,
+            number,
+            kind,
+            datatype: 0,
+            op: 0,
+            latest,
+        };
         page.is_accessed.store(1);
         for (granule, mask) in masks(&page.bytes[0].each_ref().map(Word64::load)) {
             let words = self.granule(target, (at * WORDS + granule) as u64);
@@ -488,7 +501,7 @@ impl Checker {
         let number = self.take(&self.words.operations, self.operations.len(), next)?;
         let operation = &self.operations[number as usize];
         let (call, kind) = (Call::None, AccessKind::Store);
-        let access = CheckedAccess { call, kind, datatype: 0, at: Location::caller() };
+        let access = CheckedAccess { call, kind, datatype: 0, op: 0, at: Location::caller() };
         operation.rank.store(rank);
         operation.what.store(access.word());
         operation.site.store(site);

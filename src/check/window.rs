@@ -13,10 +13,11 @@
 //!
 //! A lock or start with NOCHECK synchronises nothing.
 
+use super::assertions::LatestStore;
 use super::report::{self, FoundConflict};
 use super::shadow::{Accessing, GRANULE_BYTES, Judgement, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, mask_of};
-use super::{AccessKind, CheckedAccess, Checker, OwnBuffer, SITES};
+use super::{AccessKind, CheckedAccess, Checker, EpochKind, OwnBuffer, SITES};
 use crate::call::Call;
 use crate::error::Result;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
@@ -76,6 +77,11 @@ pub(crate) struct CheckedWindow {
     /// The first granule of each rank's part, and after the last one the number of all.
     first: Box<[u64]>,
     pub(super) parts: PlacedSlice<PartWords>,
+    /// Fences of this rank.
+    pub(super) fences: Word32,
+    pub(super) latest_store: LatestStore,
+    /// Which operations concurrent accumulates of one element may have.
+    ops: ConcurrentOps,
     pages: PlacedSlice<PageWords>,
     /// The first page of each rank's part, and after the last one the number of all.
     first_page: Box<[u64]>,
@@ -90,6 +96,17 @@ pub(crate) struct WindowRanks<'w> {
     pub(crate) own: Span,
     /// Whether ranks may store to each other's parts without a call.
     pub(crate) is_shared: bool,
+    pub(crate) ops: ConcurrentOps,
+}
+
+/// Which operations concurrent accumulates of one element may have, where the program has given `accumulate_ops`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ConcurrentOps {
+    /// Any: it has not.
+    #[default]
+    Any,
+    Same,
+    SameOrNoOp,
 }
 
 /// Where the tables of a window are behind each other, in bytes.
@@ -159,6 +176,9 @@ impl CheckedWindow {
             shadow: segment.place_all(at + tables.shadow, granules as usize * WORDS)?,
             first: first.into(),
             parts: segment.place_all(at + tables.parts, ranks)?,
+            fences: Word32::default(),
+            latest_store: LatestStore::default(),
+            ops: of.ops,
             pages: segment.place_all(at + tables.pages, pages as usize)?,
             first_page: first_page.into(),
         })
@@ -204,6 +224,8 @@ impl CheckedWindow {
     pub(crate) fn fencing(&self, checker: &Checker, waiter: &Waiter<'_>, fence: u32) {
         self.flushed(checker, waiter, Call::Fence, None);
         checker.publish(self.fence_clock(fence, self.rank as usize));
+        self.fences.store(fence.wrapping_add(1));
+        self.latest_store.clear();
     }
 
     /// All ranks have arrived there.
@@ -220,6 +242,7 @@ impl CheckedWindow {
             }
         };
         checker.merge(all);
+        self.latest_store.clear();
     }
 
     /// It is about to release it.
@@ -231,6 +254,7 @@ impl CheckedWindow {
         (held, nocheck): (LockType, bool),
     ) {
         self.flushed(checker, waiter, Call::Unlock, Some(target));
+        self.latest_store.clear();
         let any = self.of_target(target, OfTarget::Any);
         match held {
             _ if nocheck => {}
@@ -246,11 +270,13 @@ impl CheckedWindow {
     /// This rank holds lock_all.
     pub(crate) fn locked_all(&self, checker: &Checker) {
         checker.merge([self.of_window(OfWindow::Exclusive)]);
+        self.latest_store.clear();
     }
 
     /// It is about to release it.
     pub(crate) fn unlocking_all(&self, checker: &Checker, waiter: &Waiter<'_>, nocheck: bool) {
         self.flushed(checker, waiter, Call::UnlockAll, None);
+        self.latest_store.clear();
         if !nocheck {
             checker.raise([self.of_window(OfWindow::Any)]);
         }
@@ -259,22 +285,27 @@ impl CheckedWindow {
     /// This rank is about to post.
     pub(crate) fn posting(&self, checker: &Checker) {
         checker.raise([self.of_target(self.rank, OfTarget::Posts)]);
+        self.latest_store.clear();
     }
 
     /// The targets have posted.
     pub(crate) fn started(&self, checker: &Checker, targets: &[u32]) {
         checker.merge(targets.iter().map(|target| self.of_target(*target, OfTarget::Posts)));
+        self.latest_store.clear();
     }
 
     /// This rank is about to complete its epoch on these targets.
     pub(crate) fn completing(&self, checker: &Checker, waiter: &Waiter<'_>, targets: &[u32]) {
         self.flushed(checker, waiter, Call::Complete, None);
+        self.latest_store.clear();
         checker.raise(targets.iter().map(|target| self.of_target(*target, OfTarget::Completes)));
     }
 
     /// The origins have completed.
     pub(crate) fn waited(&self, checker: &Checker) {
         checker.merge([self.of_target(self.rank, OfTarget::Completes)]);
+        self.latest_store.clear();
+        self.unexposed();
     }
 
     /// This rank's operations on the target, or on all, are complete there by `call`.
@@ -332,6 +363,8 @@ pub(crate) struct AccessedBytes<'a> {
     pub(crate) read: &'a dyn Fn(&[ByteRun], &mut [u8]) -> bool,
     /// The operation's buffers in this process; none if the program may use them when the call returns.
     pub(crate) buffers: Vec<OwnBuffer>,
+    /// How the operation reaches its target.
+    pub(crate) epoch: EpochKind,
 }
 
 impl AccessedBytes<'_> {
@@ -386,6 +419,15 @@ impl CheckedWindow {
         }
     }
 
+    /// The operation of an accumulate, by its number, if others must not be concurrent with it.
+    fn op_of(&self, access: &CheckedAccess) -> u8 {
+        match self.ops {
+            ConcurrentOps::Any => 0,
+            ConcurrentOps::SameOrNoOp if access.kind == AccessKind::Fetch => 0,
+            _ => access.op,
+        }
+    }
+
     /// Judges and records an access, after the stores of the owner that it has found.
     fn judge(
         &self,
@@ -396,6 +438,7 @@ impl CheckedWindow {
         stored: &[StoredPage],
     ) {
         let (mut new, line) = (Vec::new(), line_by_binding());
+        let access = &CheckedAccess { op: self.op_of(access), ..*access };
         let mut state = checker.state();
         // If the job ends, so does the check.
         let _ = checker.words.lock.0.run(SITES, waiter, |_| {
@@ -408,10 +451,16 @@ impl CheckedWindow {
             let number = checker.operation(&mut state, self.block, target, access, line.as_deref());
             let Some(number) = number else { return };
             let clock = std::mem::take(&mut state.clock);
-            let (rank, kind, datatype) = (checker.rank, access.kind, u32::from(access.datatype));
-            let latest = (0, Judgement::default());
-            let mut accessing =
-                Accessing { checker, clock: &clock, rank, number, kind, datatype, latest };
+            let mut accessing = Accessing {
+                checker,
+                clock: &clock,
+                rank: checker.rank,
+                number,
+                kind: access.kind,
+                datatype: u32::from(access.datatype),
+                op: access.op.into(),
+                latest: (0, Judgement::default()),
+            };
             let mut found = Vec::new();
             for part in &accessed.runs {
                 self.touch_pages(&mut accessing, target, *part, &mut found);
@@ -423,6 +472,10 @@ impl CheckedWindow {
             if access.call.has_request() && access.kind.only_reads() {
                 // The program may wait for its request, which completes it at the target, too.
                 checker.completed_alone(&mut state, number);
+            }
+            if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
+                let (of, first) = ((number, target), accessed.runs.first());
+                new.extend(self.updates(checker, &mut state, of, accessed.epoch, first));
             }
             if !accessed.buffers.is_empty() {
                 let of = (access, checker.operations[number as usize].site.load(), target);

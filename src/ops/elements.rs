@@ -307,7 +307,7 @@ impl<'w> Communication<'w> {
             }
             self.calls.epochs.operated();
             let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);
-            let access = CheckedAccess { call, kind, datatype, at };
+            let access = CheckedAccess { call, kind, datatype, op: 0, at };
             let side = ([TransferSide::Packed(bytes as u64)], 0);
             self.report(&access, &target, side, std::iter::empty(), || {
                 self.report_updating(&target, 0..bytes as i64);

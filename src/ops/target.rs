@@ -2,7 +2,7 @@
 
 use super::layout::LocalLayout;
 use crate::call::Call;
-use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess, OwnBuffer};
+use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess, EpochKind, OwnBuffer};
 use crate::datatype::{TransferSide, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
@@ -129,7 +129,8 @@ impl<'w> Communication<'w> {
             is_written: direction == Direction::Get,
         };
         let buffers = own.filter(|_| has_binding()).map(buffer).collect();
-        let mut accessed = AccessedBytes { runs: Vec::new(), read: &read, buffers };
+        let epoch = if self.calls.epochs.is_used() { EpochKind::Fence } else { EpochKind::Other };
+        let mut accessed = AccessedBytes { runs: Vec::new(), read: &read, buffers, epoch };
         let size = self.memory.bytes_of(target.rank);
         zip_sides(sides, |strip| {
             for block in 0..strip.blocks {
@@ -165,7 +166,7 @@ impl<'w> Communication<'w> {
         at: &'static Location<'static>,
         act: impl FnOnce(),
     ) {
-        let access = CheckedAccess { call: Call::LocalAccess, kind, datatype: 0, at };
+        let access = CheckedAccess { call: Call::LocalAccess, kind, datatype: 0, op: 0, at };
         let side = ([TransferSide::Packed(bytes as u64)], 0);
         self.report(&access, target, side, std::iter::empty(), act);
     }

@@ -372,7 +372,7 @@ impl<'w> Communication<'w> {
             Direction::Put => (AccessKind::Put, 1),
             Direction::Get => (AccessKind::Get, 0),
         };
-        let access = CheckedAccess { call, kind, datatype: 0, at: transfer.at };
+        let access = CheckedAccess { call, kind, datatype: 0, op: 0, at: transfer.at };
         let buffers = std::iter::once((*own, transfer.direction));
         self.report(&access, &target, ([from.side(), to.side()], side), buffers, || {
             let is_word =

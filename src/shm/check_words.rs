@@ -83,6 +83,13 @@ pub(crate) struct PartWords {
     pub(crate) site: Word32,
     /// The clock of the owner when that call returned.
     pub(crate) since: Word64,
+    /// The numbers of the latest two fences, from 1 on, by which the owner asserts that no operation updates the part,
+    /// and their lines.
+    pub(crate) noput_fences: [Word32; 2],
+    pub(crate) noput_sites: [Word32; 2],
+    /// 1 if the owner asserts it by its post, and that line.
+    pub(crate) noput: Word32,
+    pub(crate) noput_site: Word32,
 }
 
 /// A page of a part.

@@ -7,7 +7,7 @@ use super::lenient::Leniency;
 use super::refusal::{Check, Refusal};
 use super::state::Epochs;
 use crate::call::Call;
-use crate::check::{CheckedWindow, Checker, Frequency};
+use crate::check::{Asserted, CheckedWindow, Checker, Frequency};
 use crate::comm::Comm;
 use crate::context::{Context, InCall};
 use crate::error::{Error, MismatchKind, Place, Result};
@@ -118,6 +118,15 @@ impl Calls {
     ) {
         if let Some(window) = &self.check {
             self.context.synchronising(at, frequency, |checker| f(checker, window));
+        }
+    }
+
+    /// This rank asserts something of its part, in a checked job.
+    pub(super) fn asserting(&self, asserted: Asserted, at: Option<&'static Location<'static>>) {
+        if asserted.nostore || asserted.noput {
+            self.synchronising(at, Frequency::Seldom, |checker, window| {
+                window.asserts(checker, &self.excluded(), asserted, at);
+            });
         }
     }
 

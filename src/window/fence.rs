@@ -5,6 +5,7 @@ use super::calls::Calls;
 use super::serial::{BOTH, Synchronization};
 use super::transport::Transport;
 use crate::call::Call;
+use crate::check::Asserted;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::WaitRecord;
@@ -23,6 +24,9 @@ impl Synchronization<'_> {
                 (state.fence_round, waiting)
             };
             check_fence(calls, assert)?;
+            let (nostore, noput) =
+                (assert.has(FenceAssert::NOSTORE), assert.has(FenceAssert::NOPUT));
+            calls.asserting(Asserted { call: Call::Fence, nostore, noput }, Some(at));
             let opens = !assert.has(FenceAssert::NOSUCCEED);
             let kind = match assert.has(FenceAssert::NOPRECEDE | FenceAssert::NOSUCCEED) {
                 true => FenceKind::ArriveOnly,

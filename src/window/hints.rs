@@ -20,6 +20,7 @@ use super::calls::Calls;
 use super::plan::PartRequest;
 use super::refusal::{Check, Refusal};
 use crate::call::Call;
+use crate::check::ConcurrentOps;
 use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
 use crate::info::Info;
@@ -64,6 +65,8 @@ pub(super) struct Hints {
     /// A bit for each of [`ORDERINGS`].
     ordering: u8,
     ops: &'static str,
+    /// Those that the program has given.
+    pub(super) concurrent_ops: ConcurrentOps,
     granularity: Option<u64>,
     pub(super) alignment: u64,
     numa_node: Option<u32>,
@@ -72,7 +75,15 @@ pub(super) struct Hints {
 impl Default for Hints {
     fn default() -> Self {
         let (granularity, numa_node) = (None, None);
-        Hints { flags: 0, ordering: 15, ops: "same_op_no_op", granularity, alignment: 1, numa_node }
+        Hints {
+            flags: 0,
+            ordering: 15,
+            ops: "same_op_no_op",
+            concurrent_ops: ConcurrentOps::Any,
+            granularity,
+            alignment: 1,
+            numa_node,
+        }
     }
 }
 
@@ -89,11 +100,11 @@ impl Hints {
         if let Some(ordering) = info.get("accumulate_ordering").and_then(ordering) {
             self.ordering = ordering;
         }
-        match info.get("accumulate_ops") {
-            Some("same_op") => self.ops = "same_op",
-            Some("same_op_no_op") => self.ops = "same_op_no_op",
-            _ => {}
-        }
+        (self.ops, self.concurrent_ops) = match info.get("accumulate_ops") {
+            Some("same_op") => ("same_op", ConcurrentOps::Same),
+            Some("same_op_no_op") => ("same_op_no_op", ConcurrentOps::SameOrNoOp),
+            _ => (self.ops, self.concurrent_ops),
+        };
         let number = |key| info.get(key).and_then(|text| text.parse::<u64>().ok());
         if let Some(bytes) = number("mpi_accumulate_granularity").filter(|bytes| *bytes > 0) {
             self.granularity = Some(bytes);

@@ -154,6 +154,7 @@ impl Making<'_> {
                     world: comm.world_ranks(),
                     own: span_of_part(&parts, &unmapped, rank),
                     is_shared: flavour == Flavour::Shared,
+                    ops: hints.concurrent_ops,
                 };
                 Some(Arc::new(CheckedWindow::place(segment, at, &name, of, bytes.into_iter())?))
             }

@@ -5,6 +5,7 @@ use super::refusal::Refusal;
 use super::serial::{ACCESS, EXPOSURE, SyncState, Synchronization};
 use super::{PostAssert, StartAssert};
 use crate::call::Call;
+use crate::check::Asserted;
 use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::sync::LockSide;
@@ -27,6 +28,8 @@ impl Synchronization<'_> {
         if is_locked || transport.words.lock_all.is_held(LockSide::LeftOfShared) {
             return Err(calls.refused(Call::Post, Rank::NULL, Refusal::PartLocked));
         }
+        let (nostore, noput) = (assert.has(PostAssert::NOSTORE), assert.has(PostAssert::NOPUT));
+        calls.asserting(Asserted { call: Call::Post, nostore, noput }, None);
         let notifies = !assert.has(PostAssert::NOCHECK);
         let slots_too = notifies && transport.has_slots();
         let (origins, slots) = state.pscw.set_origins(calls, transport, origins, slots_too)?;
