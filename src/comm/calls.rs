@@ -289,8 +289,14 @@ impl Comm {
         if is_forked() {
             return self.handled(Err(Error::Forked { at: self.place(call) }));
         }
-        let _call = self.context().enter(call, 0);
-        self.handled(self.check_alive(call).and_then(|()| body()))
+        let inside = self.context().enter(call, 0);
+        match self.check_alive(call).and_then(|()| body()) {
+            Ok(value) => {
+                inside.end();
+                Ok(value)
+            }
+            Err(error) => Err(self.handle(error)),
+        }
     }
 
     /// Runs the body of a collective.
@@ -307,13 +313,17 @@ impl Comm {
     /// Passes an error to the communicator's handler.
     #[inline]
     pub(crate) fn handled<R>(&self, result: Result<R>) -> Result<R> {
-        result.inspect_err(|error| self.handle(error))
+        match result {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.handle(error)),
+        }
     }
 
     #[cold]
-    fn handle(&self, error: &Error) {
+    fn handle(&self, error: Error) -> Error {
         // A copy, because the function may replace the handler.
-        self.error_handler().handle(error);
+        self.error_handler().handle(&error);
+        error
     }
 
     /// Refuses a communicator that has been freed.

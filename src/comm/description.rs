@@ -6,7 +6,10 @@ use crate::datatype::{Datatype, Element, Signature};
 use crate::error::MismatchKind;
 use crate::group::Rank;
 use crate::op::Op;
+use crate::prim::Word64;
+use crate::shm::StagingSlot;
 use bytemuck::{Pod, Zeroable};
+use std::mem::offset_of;
 
 /// Describes a collective as one rank calls it. It precedes what the rank stages, in the same cache line
 /// as a contribution of 16 bytes.
@@ -44,6 +47,9 @@ const PAIRED: u16 = 4;
 const HAS_LONGS: u16 = 8;
 /// It is made of several pieces, of which this is one.
 const PIECE: u16 = 16;
+/// Where the flags are in the first of a description's words, and the guard in the last.
+const FLAGS_AT: usize = 8 * offset_of!(Description, flags);
+const GUARD_AT: usize = 8 * (offset_of!(Description, guard) - 4 * size_of::<u64>());
 /// What may differ.
 const OWN_FLAGS: u16 = RINGS | HAS_LONGS;
 
@@ -154,12 +160,6 @@ impl Description {
         self.flags & RINGS != 0
     }
 
-    /// As it is staged with a contribution of that many bytes.
-    pub(super) fn staged(&self, length: usize) -> Self {
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
-        Description { length, ..*self }
-    }
-
     /// With a digest of the contribution, if it is short.
     pub(super) fn guarding(&self, mine: &[u8]) -> Self {
         let guard = if mine.len() > GUARDED { 0 } else { guard(mine) };
@@ -187,6 +187,42 @@ impl Description {
         let differ = (self.flags ^ other.flags) & !OWN_FLAGS != 0 || self.call != other.call;
         let bytes = if self.flags & PAIRED != 0 { 0 } else { (a[2] ^ b[2]) | (a[3] ^ b[3]) };
         !differ && (a[0] ^ b[0]) >> 32 | (a[1] ^ b[1]) | bytes == 0
+    }
+
+    /// As it is sent with a contribution of that many bytes.
+    pub(super) fn with_length(&self, length: usize) -> Self {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        Description { length, ..*self }
+    }
+
+    /// What a rank has staged.
+    #[inline]
+    pub(super) fn staged_in(slot: &StagingSlot) -> Description {
+        bytemuck::cast(slot.description.each_ref().map(Word64::load))
+    }
+
+    /// The bytes that a rank has staged.
+    #[inline]
+    pub(super) fn length_in(slot: &StagingSlot) -> u32 {
+        slot.description[4].load() as u32
+    }
+
+    /// Stages this for a contribution of that many bytes.
+    #[inline]
+    pub(super) fn stage_in(&self, slot: &StagingSlot, length: usize) {
+        let [words @ .., last] = bytemuck::cast_ref::<_, [u64; 5]>(self);
+        slot.description.iter().zip(words).for_each(|(to, word)| to.store(*word));
+        slot.description[4].store(last | length.min(u32::MAX as usize) as u64);
+    }
+
+    /// [`Description::is_like`] of what another rank has staged, if that is neither paired nor guards its contribution.
+    #[inline]
+    pub(super) fn is_plainly_in(&self, slot: &StagingSlot) -> bool {
+        let a = slot.description.each_ref().map(Word64::load);
+        let b = bytemuck::cast_ref::<_, [u64; 5]>(self);
+        let own_flags = u64::from(OWN_FLAGS) << FLAGS_AT;
+        let unlike = (a[0] ^ b[0]) & !own_flags | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]);
+        unlike | a[0] & u64::from(PAIRED) << FLAGS_AT | a[4] >> GUARD_AT == 0
     }
 
     /// What this rank sends and what it receives of parts that are paired; nothing of others.

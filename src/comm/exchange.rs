@@ -9,10 +9,8 @@ use crate::call::Call;
 use crate::datatype::Element;
 use crate::error::{Error, MismatchKind, Result};
 use crate::group::Rank;
-use crate::prim::ParkWord;
-use crate::shm::{STAGE_BEGINNING, STAGE_REST, Segment, StagingBuffer};
+use crate::shm::{STAGE_INSIDE, STAGE_REST, Segment, StagingBuffer, StagingSlot};
 use bytemuck::Zeroable;
-use std::mem::offset_of;
 use std::ops::Range;
 use std::panic::Location;
 use std::sync::{MutexGuard, PoisonError, TryLockError};
@@ -20,12 +18,10 @@ use std::thread::ThreadId;
 
 /// Bytes of a description.
 pub(super) const DESCRIBED: usize = size_of::<Description>();
-/// Bytes of a description, and of the word that is changed when a rank has staged.
-pub(super) const HEAD: u64 = (DESCRIBED + size_of::<ParkWord>()) as u64;
 /// Bytes of one contribution to one barrier.
 pub(crate) const CHUNK: usize = STAGE_REST as usize;
 /// Contributions of that many bytes lie beside their descriptions.
-pub(super) const INSIDE: usize = (STAGE_BEGINNING - HEAD) as usize;
+pub(super) const INSIDE: usize = STAGE_INSIDE as usize;
 /// Elements of `T` that fit a chunk.
 const fn chunk_elements<T>() -> usize {
     CHUNK / size_of::<T>()
@@ -259,6 +255,19 @@ impl<const N: usize> Gathered<'_, N> {
     }
 }
 
+/// Whether all other ranks than `own` have staged, in a round with that `word`, the call that `ours` describes, in
+/// which nothing else has to be looked at.
+#[inline]
+pub(super) fn are_known_like(
+    slots: &[StagingSlot],
+    own: Rank,
+    word: u32,
+    ours: &Description,
+) -> bool {
+    let is_like = |slot: &StagingSlot| slot.published.load() == word && ours.is_plainly_in(slot);
+    slots.iter().zip(0..).all(|(slot, rank)| rank == own.0 || is_like(slot))
+}
+
 impl<'a> Staged<'a> {
     fn of_one(comm: &'a Comm, mine: &[u8]) -> Staged<'a> {
         Staged { comm, number: 0, round: 0, alone: mine.to_vec(), stride: 0 }
@@ -269,15 +278,11 @@ impl Staged<'_> {
     /// What a rank has staged with its chunk.
     #[inline]
     pub(super) fn description(&self, rank: u32) -> Result<Description> {
-        let mut description = Description::zeroed();
-        let to = bytemuck::bytes_of_mut(&mut description);
-        match &self.comm.inner.shared {
-            Some(shared) => {
-                let from = shared.stages.beginning(self.stage(rank));
-                self.comm.context().segment.mapping().read(from, to)?;
-            }
-            None => self.fetch_staged(rank, 0, to)?,
+        if let Some(shared) = &self.comm.inner.shared {
+            return Ok(Description::staged_in(shared.slot(self.stage(rank))));
         }
+        let mut description = Description::zeroed();
+        self.fetch_staged(rank, 0, bytemuck::bytes_of_mut(&mut description))?;
         Ok(description)
     }
 
@@ -291,30 +296,17 @@ impl Staged<'_> {
     #[inline]
     fn check_published(&self, rank: u32) -> Result<()> {
         let Some(shared) = &self.comm.inner.shared else { return Ok(()) };
-        let published = shared.published(self.segment(), self.stage(rank))?;
-        if published.load() == self.round { Ok(()) } else { Err(damaged()) }
+        let published = shared.slot(self.stage(rank)).published.load();
+        if published == self.round { Ok(()) } else { Err(damaged()) }
     }
 
     /// Whether all ranks call the same, as `ours` describes it.
     #[inline]
     pub(crate) fn check(&self, ours: &Description) -> Result<()> {
-        let own = self.comm.rank().0;
-        let is_like = |other: u32| other == own || self.is_known_like(other, ours);
-        if (0..self.comm.size()).all(is_like) { Ok(()) } else { self.check_all(ours) }
-    }
-
-    /// Whether another rank has staged the same call, in which nothing else has to be looked at.
-    #[inline]
-    fn is_known_like(&self, other: u32, ours: &Description) -> bool {
-        let Some(shared) = &self.comm.inner.shared else { return false };
-        let (stage, mut theirs) = (self.stage(other), Description::zeroed());
-        let published = shared.published(self.segment(), stage);
-        let (at, to) = (shared.stages.beginning(stage), bytemuck::bytes_of_mut(&mut theirs));
-        published.is_ok_and(|word| word.load() == self.round)
-            && self.segment().mapping().read(at, to).is_ok()
-            && theirs.is_like(ours)
-            && !theirs.is_guarding()
-            && theirs.pairs() == (0, 0)
+        let is_known = self.comm.inner.shared.as_ref().is_some_and(|shared| {
+            are_known_like(shared.slots(self.number), self.comm.rank(), self.round, ours)
+        });
+        if is_known { Ok(()) } else { self.check_all(ours) }
     }
 
     #[inline(never)]
@@ -441,9 +433,8 @@ impl Staged<'_> {
     #[inline]
     pub(crate) fn place(&self, rank: u32, first: u64, bytes: u64) -> Result<u64> {
         let shared = self.comm.shared()?;
-        let (stage, mut length) = (self.stage(rank), 0u32);
-        let at = shared.stages.beginning(stage) + offset_of!(Description, length) as u64;
-        self.segment().mapping().read(at, bytemuck::bytes_of_mut(&mut length))?;
+        let stage = self.stage(rank);
+        let length = Description::length_in(shared.slot(stage));
         if first + bytes > u64::from(length).min(shared.longest()) {
             return Err(damaged());
         }

@@ -71,7 +71,7 @@ impl<'a> Staged<'a> {
         let n = comm.ranks().len();
         let failed = |refusal| comm.refused(what.call(), refusal);
         let mine = &mine[..mine.len().min(CHUNK)];
-        let guarded = what.guarding(mine).staged(mine.len());
+        let guarded = what.guarding(mine).with_length(mine.len());
         let mut first = [0; FIRST];
         let (head, rest) = first.split_at_mut(DESCRIBED);
         head.copy_from_slice(bytemuck::bytes_of(&guarded));

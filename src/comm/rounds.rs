@@ -18,14 +18,14 @@
 //! * When all have arrived at a number, they have arrived at all before: what waits for that settles those.
 
 use super::description::Description;
-use super::exchange::{INSIDE, Staged};
+use super::exchange::{INSIDE, Staged, are_known_like};
 use super::shared::SharedBlock;
 use super::{Comm, Purpose};
 use crate::call::Call;
 use crate::check::{Checker, Frequency};
 use crate::error::{Error, Result};
-use crate::prim::{Awaited, JobFailed, WaitRecord, Word64};
-use crate::shm::{BiasedGuard, SLOTS, Segment, StagingBuffer, is_forked};
+use crate::prim::{Awaited, JobFailed, ParkWord, WaitRecord, Word64};
+use crate::shm::{BiasedGuard, SLOTS, Segment, StagingBuffer, StagingSlot, is_forked};
 use crate::sync::{self, Arrivals, Round};
 use std::ops::Range;
 use std::panic::Location;
@@ -108,6 +108,20 @@ impl Sequence {
         })
     }
 
+    /// Settles those at which all ranks are known to have arrived with the same call.
+    #[inline]
+    fn settle_alike(&mut self, comm: &Comm, shared: &SharedBlock) {
+        while self.settled < self.left {
+            let slot = (self.settled & (shared.stages.slots() - 1)) as usize;
+            let state = &mut self.slots[slot];
+            if state.is_ahead && !is_agreed(comm, shared, self.settled, &mut state.round) {
+                return;
+            }
+            state.is_ahead = false;
+            self.settled += 1;
+        }
+    }
+
     fn leave(&mut self, entry: &CollectiveEntry) {
         self.slots[entry.slot] = entry.state;
         if entry.number != self.left {
@@ -118,6 +132,46 @@ impl Sequence {
         if self.settled == entry.number && !entry.state.is_ahead {
             // A rank goes ahead in no collective beside one that is under way.
             self.settled = self.left;
+        }
+    }
+}
+
+/// Whether all ranks are known to have arrived at collective `number` with the same call.
+#[inline]
+fn is_agreed(comm: &Comm, shared: &SharedBlock, number: u64, round: &mut Round) -> bool {
+    let (slots, own) = (shared.slots(number), comm.rank());
+    let words = arrivals_by(comm, shared, slots, number);
+    if !matches!(words.try_pass(comm.size(), round, false), Some(Ok(()))) {
+        return false;
+    }
+    let ours = Description::staged_in(&slots[own.0 as usize]);
+    are_known_like(slots, own, round.word(), &ours)
+}
+
+/// The words of a slot. Of two ranks each waits for the word that the other publishes; with survivors,
+/// all ranks pass a barrier or none does, which needs its counter.
+#[inline]
+fn arrivals<'s>(comm: &Comm, shared: &'s SharedBlock, number: u64) -> Arrivals<'s> {
+    arrivals_by(comm, shared, shared.slots(number), number)
+}
+
+/// The same, where the ranks stage in these `slots`.
+#[inline]
+fn arrivals_by<'s>(
+    comm: &Comm,
+    shared: &'s SharedBlock,
+    slots: &'s [StagingSlot],
+    number: u64,
+) -> Arrivals<'s> {
+    let own = comm.rank().0;
+    match slots {
+        [first, second] if !comm.keeps_to_close() => {
+            let (own, other) = if own == 0 { (first, second) } else { (second, first) };
+            Arrivals::Pair { own: &own.published, other: &other.published }
+        }
+        _ => {
+            let slot = number & (shared.stages.slots() - 1);
+            Arrivals::Counted(shared.barrier(slot as usize, own))
         }
     }
 }
@@ -137,11 +191,12 @@ impl CollectiveEntry {
         if !is_for_calls || comm.is_freed() || is_forked() || comm.context().checker().is_some() {
             return None;
         }
-        let mut sequence = Self::sequence(comm);
-        let number = sequence.next;
-        let entry = if number == sequence.left { sequence.enter(number, slots) } else { None };
-        sequence.next += u64::from(entry.is_some());
-        entry
+        comm.inner.sequence.with(|sequence| {
+            let number = sequence.next;
+            let entry = if number == sequence.left { sequence.enter(number, slots) } else { None };
+            sequence.next += u64::from(entry.is_some());
+            entry
+        })
     }
 
     /// The number of a collective that is started now; of one that waits, also its entry if its slot is free.
@@ -192,7 +247,7 @@ impl CollectiveEntry {
         let before = Self::sequence(comm).slots[slot].round;
         let describe = |record: &WaitRecord| {
             if let Some(shared) = &comm.inner.shared {
-                record.set(&Self::arrival_in(comm, shared, slot, before));
+                record.set(&Self::arrival_in(comm, shared, number, before));
             }
         };
         let waiter = comm.recording_waiter(at, &describe);
@@ -203,12 +258,12 @@ impl CollectiveEntry {
     }
 
     /// The collective needs its slot no more; what was staged for it has been read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leave(self, comm: &Comm) {
-        let mut sequence = Self::sequence(comm);
-        sequence.leave(&self);
-        let is_awaited = sequence.next > self.number + UNDER_WAY;
-        drop(sequence);
+        let is_awaited = comm.inner.sequence.with(|sequence| {
+            sequence.leave(&self);
+            sequence.next > self.number + UNDER_WAY
+        });
         if is_awaited {
             Self::slot_is_free(comm);
         }
@@ -269,18 +324,16 @@ impl CollectiveEntry {
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
+        let Some(shared) = &comm.inner.shared else { return Ok(()) };
         loop {
             let mut sequence = Self::sequence(comm);
+            sequence.settle_alike(comm, shared);
             let number = sequence.settled;
             if number >= first.min(sequence.left) {
                 return Ok(());
             }
-            let slot = (number % Self::slots(comm)) as usize;
+            let slot = (number & (shared.stages.slots() - 1)) as usize;
             let state = sequence.slots[slot];
-            if !state.is_ahead {
-                sequence.settled = number + 1;
-                continue;
-            }
             drop(sequence);
             let (settled, is_alone, is_last) = (number, false, false);
             let mut entry = CollectiveEntry { number, settled, slot, state, is_alone, is_last };
@@ -301,9 +354,11 @@ impl CollectiveEntry {
     /// The error of an earlier collective that this rank went ahead in, once.
     #[inline]
     pub(crate) fn report_earlier(comm: &Comm) -> Result<()> {
-        if comm.inner.has_mismatch.load() == 0 {
-            return Ok(());
-        }
+        if comm.inner.has_mismatch.load() == 0 { Ok(()) } else { Self::take_mismatch(comm) }
+    }
+
+    #[cold]
+    fn take_mismatch(comm: &Comm) -> Result<()> {
         comm.inner.has_mismatch.store(0);
         Self::sequence(comm).mismatch.take().map_or(Ok(()), Err)
     }
@@ -321,18 +376,6 @@ impl CollectiveEntry {
         self.ring_others(comm)
     }
 
-    /// The words of a slot. Of two ranks each waits for the word that the other publishes; with survivors,
-    /// all ranks pass a barrier or none does, which needs its counter.
-    #[inline]
-    fn arrivals<'s>(comm: &'s Comm, shared: &'s SharedBlock, slot: usize) -> Result<Arrivals<'s>> {
-        if comm.size() != 2 || comm.keeps_to_close() {
-            return Ok(Arrivals::Counted(shared.barrier(slot, comm.rank().0)));
-        }
-        let segment = &comm.context().segment;
-        let word = |rank| shared.published(segment, StagingBuffer { rank, number: slot as u64 });
-        Ok(Arrivals::Pair { own: word(comm.rank().0)?, other: word(1 - comm.rank().0)? })
-    }
-
     /// Stages a description and a contribution of `length` bytes, of which `write` puts at most
     /// a chunk to the offset that is its argument; then arrives at the next barrier of the slot. What was in these
     /// buffers has been settled.
@@ -345,7 +388,8 @@ impl CollectiveEntry {
         write: impl FnOnce(&Segment, u64) -> Result<()>,
     ) -> Result<()> {
         let shared = comm.shared()?;
-        let words = Self::arrivals(comm, shared, self.slot)?;
+        let slots = shared.slots(self.number);
+        let words = arrivals_by(comm, shared, slots, self.number);
         let lost = |failed| comm.rank_failed(failed, comm.place(what.call()));
         if words.is_given_up(comm.size(), self.state.round) {
             // No barrier of this slot is passed any more; and others may still read what this rank
@@ -354,22 +398,18 @@ impl CollectiveEntry {
         }
         words.expect_arrival();
         let stage = StagingBuffer { rank: comm.rank().0, number: self.number };
-        let segment = &comm.context().segment;
+        let (segment, slot) = (&comm.context().segment, &slots[stage.rank as usize]);
+        let chunk = shared.chunk(stage, length as u64);
         let stage_all = || {
-            let beginning = shared.stages.beginning(stage);
-            segment.mapping().write(beginning, bytemuck::bytes_of(&what.staged(length)))?;
-            write(segment, shared.chunk(stage, length as u64))?;
+            what.stage_in(slot, length);
+            write(segment, chunk)?;
             if what.wants_ring() {
                 shared.words.rings.store(1);
             }
             Ok(())
         };
         let word = self.state.round.next().word();
-        let published = match words {
-            Arrivals::Pair { own, .. } => own,
-            Arrivals::Counted(_) => shared.published(segment, stage)?,
-        };
-        let publish = || published.store_and_wake(word);
+        let publish = || slot.published.store_and_wake(word);
         let round = &mut self.state.round;
         let arrived = words.stage_and_arrive(comm.size(), round, stage_all, publish)?;
         self.is_last = arrived.map_err(lost)?;
@@ -378,7 +418,7 @@ impl CollectiveEntry {
 
     /// Arrives once more at the barrier of the slot, with what has been staged.
     pub(crate) fn arrive_again(&mut self, comm: &Comm, call: Call) -> Result<()> {
-        let words = Self::arrivals(comm, comm.shared()?, self.slot)?;
+        let words = arrivals(comm, comm.shared()?, self.number);
         let arrived = words.arrive(comm.size(), &mut self.state.round, || ());
         let lost = |failed| comm.rank_failed(failed, comm.place(call));
         self.is_last = arrived.map_err(lost)?;
@@ -386,6 +426,7 @@ impl CollectiveEntry {
     }
 
     /// Waits until `rank` has staged, in a call that the program has made at `at`.
+    #[inline]
     pub(crate) fn await_rank(
         &self,
         comm: &Comm,
@@ -395,10 +436,25 @@ impl CollectiveEntry {
     ) -> Result<()> {
         let shared = comm.shared()?;
         let stage = StagingBuffer { rank, number: self.number };
-        let published = shared.published(&comm.context().segment, stage)?;
+        let published = &shared.slot(stage).published;
+        if sync::is_published(published, self.state.round) {
+            return Ok(());
+        }
+        self.await_published(comm, published, call, at)
+    }
+
+    #[inline(never)]
+    fn await_published(
+        &self,
+        comm: &Comm,
+        published: &ParkWord,
+        call: Call,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let shared = comm.shared()?;
         let before = self.state.round.before();
         let describe =
-            |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, self.slot, before));
+            |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, self.number, before));
         let waiter = comm.recording_waiter(at, &describe);
         let passed = sync::await_published(published, self.state.round, &waiter);
         passed.map_err(|failed| comm.rank_failed(failed, comm.place(call)))
@@ -415,16 +471,28 @@ impl CollectiveEntry {
         if !self.state.round.is_open() {
             return self.ring_others(comm);
         }
-        let (shared, slot) = (comm.shared()?, self.slot);
-        let words = Self::arrivals(comm, shared, slot)?;
+        let words = arrivals(comm, comm.shared()?, self.number);
         let lost = |failed| comm.rank_failed(failed, comm.place(call));
         if let Some(passed) = words.try_pass(comm.size(), &mut self.state.round, false) {
             passed.map_err(lost)?;
             return self.ring_others(comm);
         }
+        self.await_arrivals(comm, call, at)
+    }
+
+    #[inline(never)]
+    fn await_arrivals(
+        &mut self,
+        comm: &Comm,
+        call: Call,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let (shared, number) = (comm.shared()?, self.number);
+        let words = arrivals(comm, shared, number);
+        let lost = |failed| comm.rank_failed(failed, comm.place(call));
         let before = self.state.round.before();
         let describe =
-            |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, slot, before));
+            |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, number, before));
         let waiter = comm.recording_waiter(at, &describe);
         words.pass(comm.size(), &mut self.state.round, &waiter).map_err(lost)?;
         self.ring_others(comm)
@@ -432,8 +500,8 @@ impl CollectiveEntry {
 
     /// [`CollectiveEntry::await_round`] without waiting: `None` as long as some ranks have not arrived.
     pub(crate) fn poll_round(&mut self, comm: &Comm, call: Call) -> Option<Result<()>> {
-        let words = match comm.shared().and_then(|shared| Self::arrivals(comm, shared, self.slot)) {
-            Ok(words) => words,
+        let words = match comm.shared() {
+            Ok(shared) => arrivals(comm, shared, self.number),
             Err(error) => return Some(Err(error)),
         };
         let has_failed = comm.has_lost_any();
@@ -447,16 +515,19 @@ impl CollectiveEntry {
     pub(crate) fn describe_round(&self, comm: &Comm, record: &WaitRecord) {
         if let Some(shared) = &comm.inner.shared {
             let before = self.state.round.before();
-            record.set(&Self::arrival_in(comm, shared, self.slot, before));
+            record.set(&Self::arrival_in(comm, shared, self.number, before));
         }
     }
 
     /// The last rank that has arrived rings the bells of those who do not wait at the barrier.
     #[inline]
     fn ring_others(&mut self, comm: &Comm) -> Result<()> {
-        if !std::mem::take(&mut self.is_last) || comm.shared()?.words.rings.load() == 0 {
-            return Ok(());
-        }
+        let is_last = std::mem::take(&mut self.is_last);
+        if !is_last || comm.shared()?.words.rings.load() == 0 { Ok(()) } else { self.ring(comm) }
+    }
+
+    #[cold]
+    fn ring(&self, comm: &Comm) -> Result<()> {
         let (staged, own) = (self.staged(comm), comm.rank().0);
         for rank in (0..comm.size()).filter(|rank| *rank != own) {
             if staged.description(rank)?.wants_ring() {
@@ -469,11 +540,11 @@ impl CollectiveEntry {
     fn arrival_in<'c>(
         comm: &'c Comm,
         shared: &SharedBlock,
-        slot: usize,
+        number: u64,
         before: Round,
     ) -> Awaited<'c> {
-        let barrier = shared.barrier(slot, comm.rank().0);
-        let words = Self::arrivals(comm, shared, slot).unwrap_or(Arrivals::Counted(barrier));
+        let slot = (number & (shared.stages.slots() - 1)) as usize;
+        let words = arrivals(comm, shared, number);
         comm.members().arrival(&shared.words.barriers[slot], words, before)
     }
 

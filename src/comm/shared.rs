@@ -1,12 +1,12 @@
 //! The shared block of a communicator, and its lifetime.
 
-use super::exchange::{CHUNK, DESCRIBED, HEAD, INSIDE};
+use super::exchange::{CHUNK, INSIDE};
 use crate::context::Context;
 use crate::error::Result;
-use crate::prim::{ParkWord, Site, Word64, monotonic};
+use crate::prim::{Site, Word64, monotonic};
 use crate::shm::{
     AllocError, CommWords, LONG_BUFFERS, MOST_LONG, Placed, PlacedSlice, RegistryWords, STAGE_LONG,
-    Segment, Stages, StagingBuffer,
+    Segment, Stages, StagingBuffer, StagingSlot,
 };
 use crate::sync::{Barrier, Tree, TreeLine};
 use std::sync::Arc;
@@ -21,6 +21,8 @@ const NO_LONGS: u64 = 1;
 pub(super) struct SharedBlock {
     pub(super) words: Placed<CommWords>,
     pub(super) stages: Stages,
+    /// The beginnings of all staging buffers.
+    slots: PlacedSlice<StagingSlot>,
     /// The lines of the trees in which arrivals at the barriers are combined; none without trees.
     trees: PlacedSlice<TreeLine>,
     /// Where this rank knows its buffers for longer data to be; zero before the first long collective, and
@@ -43,8 +45,9 @@ impl SharedBlock {
         block: u64,
     ) -> Result<SharedBlock> {
         let trees = segment.place_all(stages.trees(), stages.lines as usize)?;
+        let slots = segment.place_all(stages.at, stages.all_slots() as usize)?;
         let (words, longs) = (segment.place(words)?, Word64::default());
-        Ok(SharedBlock { words, stages, trees, longs, block })
+        Ok(SharedBlock { words, stages, slots, trees, longs, block })
     }
 
     /// The shared block of `members` ranks at `block`, which is zero for a communicator of one rank.
@@ -66,21 +69,24 @@ impl SharedBlock {
         Barrier::new(&self.words.barriers[slot], Tree::of(&self.trees, slot, || rank))
     }
 
-    /// The word that a rank changes when it has staged.
+    /// What the ranks stage for a collective.
     #[inline]
-    pub(super) fn published<'s>(
-        &self,
-        segment: &'s Segment,
-        stage: StagingBuffer,
-    ) -> Result<&'s ParkWord> {
-        segment.mapping().view(self.stages.beginning(stage) + DESCRIBED as u64)
+    pub(super) fn slots(&self, number: u64) -> &[StagingSlot] {
+        let first = self.stages.slot(StagingBuffer { rank: 0, number }) as usize;
+        &self.slots[first..][..self.stages.members as usize]
+    }
+
+    /// What a rank stages.
+    #[inline]
+    pub(super) fn slot(&self, stage: StagingBuffer) -> &StagingSlot {
+        &self.slots[self.stages.slot(stage) as usize]
     }
 
     /// Where a chunk of `length` bytes is staged.
     #[inline]
     pub(super) fn chunk(&self, stage: StagingBuffer, length: u64) -> u64 {
         match length {
-            _ if length <= INSIDE as u64 => self.stages.beginning(stage) + HEAD,
+            _ if length <= INSIDE as u64 => self.stages.inside(stage),
             _ if length <= CHUNK as u64 || !self.has_longs() => self.stages.rest(stage),
             _ => Stages::long(self.longs.load(), stage),
         }

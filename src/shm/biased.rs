@@ -91,6 +91,16 @@ impl<T> BiasedMutex<T> {
         }
     }
 
+    /// Runs `f` with the mutex, as [`BiasedMutex::lock`].
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        match self.announce() {
+            // SAFETY: this thread has exclusive access (invariants 1 and 2) until `_bias` is dropped.
+            Some(_bias) => f(unsafe { &mut *self.value.get() }),
+            None => f(&mut self.lock_among_others()),
+        }
+    }
+
     /// Runs `f` if this is the preferred thread and no other holds the mutex; `None` otherwise.
     #[inline(always)]
     pub(crate) fn try_biased<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
@@ -101,12 +111,13 @@ impl<T> BiasedMutex<T> {
 
     #[inline(always)]
     fn announce(&self) -> Option<Bias<'_>> {
-        if !self.is_biased_here() {
+        let own = thread::number();
+        if self.preferred.load() as usize != own {
             return None;
         }
         let announced = shards::announce(self.announcements[0].announcement(0)?, self.shard())?;
         let bias = Bias(Some(announced));
-        self.is_biased_here().then_some(bias)
+        (self.preferred.load() as usize == own).then_some(bias)
     }
 
     #[inline(always)]

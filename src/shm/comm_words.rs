@@ -1,9 +1,10 @@
 //! The words of communicators: the block of one, and the registry in which ranks find each other
 //! before they have a communicator in common.
 
-use super::layout::SLOTS;
-use crate::prim::{Word32, Word64};
+use super::layout::{SLOTS, STAGE_BEGINNING};
+use crate::prim::{ParkWord, Word32, Word64};
 use crate::sync::{BarrierWords, Gathering, Line, MAX_RANKS, RobustExclusion};
+use std::mem::offset_of;
 
 /// The head of a communicator's block; the staging buffers follow.
 ///
@@ -33,6 +34,23 @@ pub(crate) struct CommWords {
     /// A number that distinguishes the communicators whose blocks have been at this offset.
     pub(crate) made: Word64,
 }
+
+/// What one rank stages for one collective: the beginning of its staging buffer.
+#[repr(C, align(128))]
+pub(crate) struct StagingSlot {
+    /// The call, as the communicator's module describes it.
+    pub(crate) description: [Word64; 5],
+    /// Changes when the rank has staged.
+    pub(crate) published: ParkWord,
+    /// A contribution of at most that many bytes. A longer one is in a buffer of its own.
+    inside: [Word64; STAGE_INSIDE as usize / 8],
+}
+
+/// Bytes of a contribution that lies beside its description.
+pub(crate) const STAGE_INSIDE: u64 = 80;
+/// Where it begins.
+pub(super) const INSIDE_AT: u64 = offset_of!(StagingSlot, inside) as u64;
+const _: () = assert!(size_of::<StagingSlot>() as u64 == STAGE_BEGINNING);
 
 /// The registry of the job's communicators.
 #[repr(C, align(128))]

@@ -1,7 +1,7 @@
 //! The one table of offsets in the segment.
 
 use super::check_words::CheckTables;
-use super::comm_words::{CommWords, RegistryWords};
+use super::comm_words::{CommWords, INSIDE_AT, RegistryWords};
 use super::segment::Header;
 use super::shards::ShardWords;
 use super::slot::RankSlot;
@@ -82,38 +82,51 @@ pub(crate) struct Stages {
     pub(crate) lines: u32,
     /// Numbers of a clock; none in a job that is not checked.
     pub(crate) clocks: u32,
+    slots: u64,
+    buffers: u64,
 }
 
 /// Bytes of a buffer's beginning, which lies beside those of the other ranks.
 pub(crate) const STAGE_BEGINNING: u64 = GRANULE;
 
 impl Stages {
-    /// How many collectives have a slot at the same time.
+    fn new(at: u64, members: u32, lines: u32, clocks: u32) -> Stages {
+        let [few, some, many] = SIZES;
+        let (_, slots, buffers) = match members {
+            ranks if ranks <= few.0 => few,
+            ranks if ranks <= some.0 => some,
+            _ => many,
+        };
+        Stages { at, members, lines, clocks, slots, buffers }
+    }
+
+    /// How many collectives have a slot at the same time: a power of two.
     #[inline]
     pub(crate) fn slots(&self) -> u64 {
-        self.sizes().0
+        self.slots
     }
 
     /// How many buffers a rank has for what does not fit a slot.
     #[inline]
     pub(crate) fn buffers(&self) -> u64 {
-        self.sizes().1
+        self.buffers
     }
 
+    /// How many beginnings there are.
+    pub(crate) fn all_slots(&self) -> u64 {
+        u64::from(self.members) * self.slots()
+    }
+
+    /// Which of these is that of a buffer.
     #[inline]
-    fn sizes(&self) -> (u64, u64) {
-        let [few, some, many] = SIZES;
-        let (_, slots, buffers) = match self.members {
-            ranks if ranks <= few.0 => few,
-            ranks if ranks <= some.0 => some,
-            _ => many,
-        };
-        (slots, buffers)
+    pub(crate) fn slot(&self, stage: StagingBuffer) -> u64 {
+        let slot = stage.number & (self.slots() - 1);
+        slot * u64::from(self.members) + u64::from(stage.rank)
     }
 
     /// Bytes of all beginnings.
     pub(crate) fn beginnings(&self) -> u64 {
-        u64::from(self.members) * self.slots() * STAGE_BEGINNING
+        self.all_slots() * STAGE_BEGINNING
     }
 
     /// Where the lines of the trees are.
@@ -143,17 +156,13 @@ impl Stages {
 
     /// The clock of one rank beside its staging buffer.
     pub(crate) fn clock(&self, stage: StagingBuffer) -> u64 {
-        let slot = stage.number & (self.slots() - 1);
-        let before = slot * u64::from(self.members) + u64::from(stage.rank);
-        self.end_of_buffers() + before * self.clock_bytes()
+        self.end_of_buffers() + self.slot(stage) * self.clock_bytes()
     }
 
-    /// The offset of a buffer's beginning, which has [`STAGE_BEGINNING`] bytes.
+    /// The offset of the contribution that lies in its slot.
     #[inline]
-    pub(crate) fn beginning(&self, stage: StagingBuffer) -> u64 {
-        // A power of two.
-        let slot = stage.number & (self.slots() - 1);
-        self.at + (slot * u64::from(self.members) + u64::from(stage.rank)) * STAGE_BEGINNING
+    pub(crate) fn inside(&self, stage: StagingBuffer) -> u64 {
+        self.at + self.slot(stage) * STAGE_BEGINNING + INSIDE_AT
     }
 
     /// Bytes of the buffers for longer data.
@@ -199,7 +208,7 @@ impl SegmentLayout {
     }
 
     fn stages_at(&self, at: u64, members: u32) -> Stages {
-        let stages = Stages { at, members, lines: self.tree_lines(members), clocks: self.clocks };
+        let stages = Stages::new(at, members, self.tree_lines(members), self.clocks);
         // Each slot has a tree of its own. Only tests combine the arrivals of as few ranks as have more slots.
         let has_trees = stages.slots() <= TREES as u64;
         Stages { lines: if has_trees { stages.lines } else { 0 }, ..stages }
@@ -381,7 +390,7 @@ mod tests {
         let sizes =
             [(1, 0), (2, 0), (7, 0), (9, 0), (65, 0), (64, tree_lines(64)), (65, tree_lines(65))];
         for (members, lines) in sizes {
-            let stages = Stages { at: GRANULE, members, lines, clocks: 0 };
+            let stages = Stages::new(GRANULE, members, lines, 0);
             let mut all = Vec::new();
             if lines > 0 {
                 all.push(stages.trees()..stages.rests());
@@ -389,7 +398,7 @@ mod tests {
             }
             for rank in 0..members {
                 for number in 5..5 + stages.slots() {
-                    let beginning = stages.beginning(StagingBuffer { rank, number });
+                    let beginning = stages.inside(StagingBuffer { rank, number }) - INSIDE_AT;
                     all.push(beginning..beginning + STAGE_BEGINNING);
                 }
                 for number in 5..5 + stages.buffers() {

@@ -41,7 +41,7 @@ pub(crate) use check_words::{
     ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, PageWords,
     PartWords, SiteWords,
 };
-pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords};
+pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords, STAGE_INSIDE, StagingSlot};
 pub(crate) use copy::{
     ONE_STORE, copy, copy_overlapping, copy_past, copy_strip, copy_strip_past, is_one_store,
     read_span,
@@ -49,8 +49,8 @@ pub(crate) use copy::{
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub(crate) use layout::{
-    GRANULE, LONG_BUFFERS, MOST_LONG, SLOTS, STAGE_BEGINNING, STAGE_LONG, STAGE_REST,
-    SegmentLayout, Stages, StagingBuffer, tree_bytes,
+    GRANULE, LONG_BUFFERS, MOST_LONG, SLOTS, STAGE_LONG, STAGE_REST, SegmentLayout, Stages,
+    StagingBuffer, tree_bytes,
 };
 pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};

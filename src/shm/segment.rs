@@ -59,6 +59,8 @@ unsafe impl Shared for super::comm_words::CommWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::comm_words::RegistryWords {}
 // SAFETY: as above.
+unsafe impl Shared for super::comm_words::StagingSlot {}
+// SAFETY: as above.
 unsafe impl Shared for super::slot::WindowHeader {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::CheckWords {}

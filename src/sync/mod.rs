@@ -21,7 +21,7 @@ use crate::prim::CachePadded;
 #[allow(unused_imports, reason = "`collective` is for the models")]
 pub use barrier::{
     Arrivals, Barrier, BarrierWords, FenceKind, Round, await_published, collective, fence,
-    first_unsettled, first_unsettled_buffer, passed,
+    first_unsettled, first_unsettled_buffer, is_published, passed,
 };
 pub use exclusion::{Exclusion, Sharing};
 pub use gather::{GatherPlace, Gathering, gather};
