@@ -81,6 +81,7 @@ impl<'c> Entered<'c> {
 }
 
 impl Drop for Entered<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take() {
             entry.leave(self.comm);
@@ -123,9 +124,20 @@ impl ShortForm {
     /// The ranks compare their calls.
     #[inline(always)]
     pub(super) fn new(call: Call, what: Description) -> ShortForm {
-        let (give, take, awaits) = (Give::Nothing, Take::Nothing, Awaits::All);
+        ShortForm::moving(call, what, (Give::Nothing, 0), Take::Nothing, Awaits::All)
+    }
+
+    /// This rank also gives that many bytes, and takes what it needs from those that it waits for.
+    #[inline(always)]
+    pub(super) fn moving(
+        call: Call,
+        what: Description,
+        (give, length): (Give, usize),
+        take: Take,
+        awaits: Awaits,
+    ) -> ShortForm {
         let (has_steps, is_open) = (false, false);
-        ShortForm { call, what, give, length: 0, take, awaits, has_steps, is_open }
+        ShortForm { call, what, give, length, take, awaits, has_steps, is_open }
     }
 
     /// The ranks that this one waits for.
@@ -138,15 +150,16 @@ impl ShortForm {
     }
 
     /// Stages what this rank contributes, and arrives; `rings` if it does not wait there.
+    #[inline(always)]
     pub(super) fn arrive(
         &self,
         comm: &Comm,
         entry: &mut CollectiveEntry,
         rings: bool,
     ) -> Result<()> {
-        let what = if rings { self.what.ringing() } else { self.what };
-        let length = self.length;
-        entry.arrive(comm, &what, length, |segment, offset| {
+        let (ringing, length) = (rings.then(|| self.what.ringing()), self.length);
+        let what = ringing.as_ref().unwrap_or(&self.what);
+        entry.arrive(comm, what, length, |segment, offset| {
             if length as u64 <= comm.longest_staged() {
                 self.give.write(segment, offset)
             } else {
@@ -174,7 +187,7 @@ impl ShortForm {
     }
 
     /// Arrives, waits until those have that this rank needs, and takes what is short.
-    #[inline]
+    #[inline(always)]
     pub(super) fn meet(
         &mut self,
         comm: &Comm,
@@ -195,12 +208,16 @@ impl ShortForm {
     }
 
     /// Takes what is short from the awaited rank, or from what this rank itself has staged.
+    #[inline(always)]
     fn take_ahead(
         &mut self,
         comm: &Comm,
         entry: &CollectiveEntry,
         at: &'static Location<'static>,
     ) -> Result<()> {
+        if let (Awaits::None, Take::Nothing) = (self.awaits, &self.take) {
+            return Ok(());
+        }
         let staged = entry.staged(comm);
         if let Awaits::One(from) = self.awaits {
             entry.await_rank(comm, from, self.call, at)?;

@@ -3,10 +3,11 @@
 //! the processors' caches.
 
 use super::buffer::{Buffer, BufferMut, Combine, HeldDatatype};
-use super::form::ShortForm;
+use super::form::{Awaits, ShortForm};
 use super::plan::Plan;
 use super::staged::{BufferParts, Give, Take, list_bytes};
-use crate::comm::CHUNK;
+use crate::call::Call;
+use crate::comm::{CHUNK, Description};
 use crate::error::Result;
 use crate::group::Rank;
 use std::ops::Range;
@@ -16,6 +17,12 @@ fn cut(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let (parts, wide) = (count.div_ceil(most), count as u128);
     let start = move |k: usize| (wide * k as u128 / parts as u128) as usize;
     (0..parts).map(move |k| start(k)..start(k + 1))
+}
+
+/// A piece of which all ranks give something.
+fn waiting((call, what): (Call, Description), give: Give, take: Take) -> ShortForm {
+    let length = give.length();
+    ShortForm::moving(call, what, (give, length), take, Awaits::All)
 }
 
 impl Plan<'_> {
@@ -42,10 +49,9 @@ impl Plan<'_> {
         }
     }
 
-    /// A piece that moves nothing yet.
-    fn piece(&self) -> impl Fn() -> ShortForm + Send + use<> {
-        let (call, what) = (self.call, self.description().piece());
-        move || ShortForm::new(call, what)
+    /// The call of each piece.
+    fn piece(&self) -> (Call, Description) {
+        (self.call, self.description().piece())
     }
 
     /// The bytes of a buffer, which are read from the first piece on.
@@ -70,15 +76,15 @@ impl Plan<'_> {
     }
 
     pub(super) fn broadcast_by_pieces(&mut self, buffer: BufferMut, root: Rank) -> Result<()> {
-        let (is_root, new) = (self.rank == root.0, self.piece());
+        let (is_root, (call, what)) = (self.rank == root.0, self.piece());
         let all = match is_root {
             true => BufferMut::only_read(self.bytes_to_read(buffer.as_read())?),
             false => self.bytes_to_write(buffer)?,
         };
         let pieces = cut(all.count(), self.comm.longest_staged() as usize);
         self.stage_pieces(pieces.map(move |piece| {
-            let bytes = piece.len() as u64;
-            new().broadcasting(all.part(piece.start, piece.len()), bytes, root, is_root)
+            let part = (all.part(piece.start, piece.len()), piece.len() as u64);
+            ShortForm::broadcasting(call, what, part, root, is_root)
         }));
         Ok(())
     }
@@ -90,12 +96,12 @@ impl Plan<'_> {
         result: Option<BufferMut>,
         combine: Combine,
     ) {
-        let (new, ranks) = (self.piece(), self.ranks);
+        let ((call, what), ranks) = (self.piece(), self.ranks);
         self.stage_pieces(self.cut_elements(&mine).map(move |piece| {
             let result = result.as_ref().map(|result| result.part(piece.start, piece.len()));
             let mine = mine.part(piece.start, piece.len());
             let bytes = mine.bytes().unwrap_or(u64::MAX);
-            new().combining(ranks, mine, bytes, result, combine.clone())
+            ShortForm::combining(call, what, ranks, (mine, bytes), result, combine.clone())
         }));
     }
 
@@ -106,7 +112,7 @@ impl Plan<'_> {
         result: BufferMut,
         combine: Combine,
     ) {
-        let (new, rank, ranks) = (self.piece(), self.rank as usize, self.ranks);
+        let ((call, what), rank, ranks) = (self.piece(), self.rank as usize, self.ranks);
         let bytes = move |buffer: &Buffer| buffer.bytes().unwrap_or(u64::MAX);
         self.stage_pieces(self.cut_elements(&mine).flat_map(move |piece| {
             let mine = mine.part(piece.start, piece.len());
@@ -115,11 +121,10 @@ impl Plan<'_> {
             let parts: Vec<BufferMut> = parts.collect();
             let before = parts[..rank].iter().map(|part| bytes(part.as_read())).sum();
             let own = parts[rank].clone();
-            let mut combined = new().staging(Give::One(mine));
-            combined.take = Take::Combined(ranks, before, own.clone(), combine.clone());
-            let mut spread = new().staging(Give::One(own.read()));
-            spread.take = Take::Each(ranks, 0, BufferParts::Listed(parts));
-            [combined, spread]
+            let take = Take::Combined(ranks, before, own.clone(), combine.clone());
+            let combined = waiting((call, what), Give::One(mine), take);
+            let take = Take::Each(ranks, 0, BufferParts::Listed(parts));
+            [combined, waiting((call, what), Give::One(own.read()), take)]
         }));
     }
 
@@ -131,14 +136,14 @@ impl Plan<'_> {
     /// `all` has a part for each rank.
     pub(super) fn allgather_by_pieces(&mut self, gives: &Buffer, all: BufferMut) -> Result<()> {
         let (gives, all) = (self.bytes_to_read(gives)?, self.bytes_to_write(all)?);
-        let (new, ranks) = (self.piece(), self.ranks);
+        let ((call, what), ranks) = (self.piece(), self.ranks);
         let each = gives.count;
         let pieces = cut(each, self.comm.longest_staged() as usize);
         self.stage_pieces(pieces.map(move |piece| {
             let part = |rank| all.part(rank as usize * each + piece.start, piece.len());
             let parts = BufferParts::Listed((0..ranks).map(part).collect());
-            let form = new().staging(Give::One(gives.part(piece.start, piece.len())));
-            ShortForm { take: Take::Each(ranks, 0, parts), ..form }
+            let give = Give::One(gives.part(piece.start, piece.len()));
+            waiting((call, what), give, Take::Each(ranks, 0, parts))
         }));
         Ok(())
     }
@@ -150,7 +155,7 @@ impl Plan<'_> {
         incoming: BufferMut,
     ) -> Result<()> {
         let (outgoing, incoming) = (self.bytes_to_read(outgoing)?, self.bytes_to_write(incoming)?);
-        let (new, rank, ranks) = (self.piece(), self.rank, self.ranks);
+        let ((call, what), rank, ranks) = (self.piece(), self.rank, self.ranks);
         let each = outgoing.count / ranks as usize;
         let own = rank as usize * each;
         if !outgoing.is_at(&incoming) {
@@ -169,8 +174,8 @@ impl Plan<'_> {
                 (first, length) => incoming.part(first, length),
             });
             let taken = BufferParts::Listed(taken.collect());
-            let form = new().staging(Give::Listed(given.collect()));
-            ShortForm { take: Take::Listed(0..ranks, rank, taken), ..form }
+            let give = Give::Listed(given.collect());
+            waiting((call, what), give, Take::Listed(0..ranks, rank, taken))
         }));
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::schedule::{Lent, Schedule};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Place, Result};
+use crate::group::Rank;
 use crate::message::Driven;
 use std::any::Any;
 use std::fmt;
@@ -22,16 +23,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// If it is dropped before it is complete, it continues like that with its buffers, because other ranks
 /// may wait for it.
 pub struct CollectiveRequest<B = ()> {
-    at: Place,
+    call: Call,
+    rank: Rank,
     /// `None` if it was complete when it was started.
     schedule: Option<Arc<Schedule>>,
-    /// Its outcome, until that is taken.
-    outcome: Mutex<Option<CollectiveOutcome>>,
+    /// What it returns, of one that was complete then, until that is taken.
+    retained: Mutex<Option<Returned>>,
     gives: PhantomData<fn() -> B>,
 }
 
+/// What the request returns; `None` for nothing.
+type Returned = Option<Box<dyn Any + Send>>;
 /// The outcome, and what the request returns.
-pub(super) type CollectiveOutcome = (Result<()>, Option<Box<dyn Any + Send>>);
+pub(super) type CollectiveOutcome = (Result<()>, Returned);
 
 impl<B: Any> CollectiveRequest<B> {
     /// Of what is complete.
@@ -41,13 +45,9 @@ impl<B: Any> CollectiveRequest<B> {
 
     /// Of a call that was complete when it returned `result`.
     #[inline]
-    pub(super) fn done(
-        comm: &Comm,
-        call: Call,
-        result: Option<Box<dyn Any + Send>>,
-    ) -> CollectiveRequest<B> {
-        let (outcome, at) = (Mutex::new(Some((Ok(()), result))), comm.place(call));
-        CollectiveRequest { at, schedule: None, outcome, gives: PhantomData }
+    pub(super) fn done(comm: &Comm, call: Call, result: Returned) -> CollectiveRequest<B> {
+        let (retained, rank) = (Mutex::new(Some(result)), comm.rank());
+        CollectiveRequest { call, rank, schedule: None, retained, gives: PhantomData }
     }
 
     /// In a call that the program has made at `at`; if the call waits, complete on return.
@@ -56,7 +56,7 @@ impl<B: Any> CollectiveRequest<B> {
         waits: bool,
         at: &'static Location<'static>,
     ) -> Result<CollectiveRequest<B>> {
-        let place = schedule.comm.place(schedule.call);
+        let (call, rank) = (schedule.call, schedule.comm.rank());
         let schedule = Arc::new(schedule);
         let lent = waits.then(|| Lent(&schedule));
         if !schedule.drive() {
@@ -66,8 +66,8 @@ impl<B: Any> CollectiveRequest<B> {
             schedule.wait(at)?;
         }
         drop(lent);
-        let (schedule, outcome) = (Some(schedule), Mutex::default());
-        Ok(CollectiveRequest { at: place, schedule, outcome, gives: PhantomData })
+        let (schedule, retained) = (Some(schedule), Mutex::default());
+        Ok(CollectiveRequest { call, rank, schedule, retained, gives: PhantomData })
     }
 
     fn is_done(&self) -> bool {
@@ -115,7 +115,8 @@ impl<B: Any> CollectiveRequest<B> {
         }
         self.handled_outcome().unwrap_or_else(|| {
             let problem = "the outcome of the request has been taken before".into();
-            Err(Error::Argument { at: self.at.clone(), problem })
+            let at = Place { call: self.call, window: None, rank: Some(self.rank) };
+            Err(Error::Argument { at, problem })
         })
     }
 
@@ -126,20 +127,21 @@ impl<B: Any> CollectiveRequest<B> {
     /// # Errors
     /// Those of [`CollectiveRequest::wait`].
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     pub fn finish(mut self) -> Result<B> {
-        let outcome = self.outcome.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match (&self.schedule, outcome) {
-            (None, Some((Ok(()), None))) => Ok(nothing().expect("it returns nothing")),
+        let retained = self.retained.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match (&self.schedule, retained) {
+            (None, Some(None)) => Ok(nothing().expect("it returns nothing")),
             _ => self.wait(),
         }
     }
 
     /// The outcome, unless it has been taken.
     pub(super) fn outcome(&self) -> Option<Result<B>> {
-        let mut retained = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut retained = self.retained.lock().unwrap_or_else(PoisonError::into_inner);
+        let retained = retained.take().map(|result| (Ok(()), result));
         let from_schedule = || self.schedule.as_ref().and_then(|schedule| schedule.take());
-        let (outcome, result) = retained.take().or_else(from_schedule)?;
+        let (outcome, result) = retained.or_else(from_schedule)?;
         let result = match result {
             Some(result) => result.downcast().ok().map(|result| *result),
             None => nothing(),
@@ -167,6 +169,6 @@ impl<B> fmt::Debug for CollectiveRequest<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_done = self.schedule.as_ref().is_none_or(|schedule| schedule.is_done());
         let how = if is_done { "complete" } else { "under way" };
-        write!(f, "CollectiveRequest({}, {how})", self.at.call)
+        write!(f, "CollectiveRequest({}, {how})", self.call)
     }
 }

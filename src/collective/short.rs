@@ -52,31 +52,32 @@ impl ShortForm {
         if root.0 >= comm.size() {
             return None;
         }
-        Some(ShortForm::new(call, what).broadcasting(buffer, bytes, root, comm.rank() == root))
+        Some(ShortForm::broadcasting(call, what, (buffer, bytes), root, comm.rank() == root))
     }
 
     /// The bytes of `buffer` come from the root, which waits for none.
     #[inline(always)]
     pub(super) fn broadcasting(
-        self,
-        buffer: BufferMut,
-        bytes: u64,
+        call: Call,
+        what: Description,
+        (buffer, bytes): (BufferMut, u64),
         root: Rank,
         is_root: bool,
     ) -> ShortForm {
-        let (give, length, take, awaits) = match is_root {
-            true => (Give::One(buffer.into_read()), bytes as usize, Take::Nothing, Awaits::None),
-            false => (Give::Nothing, 0, Take::From(root.0, 0, buffer), Awaits::One(root.0)),
-        };
-        ShortForm { give, length, take, awaits, ..self }
+        if is_root {
+            let gives = (Give::One(buffer.into_read()), bytes as usize);
+            return ShortForm::moving(call, what, gives, Take::Nothing, Awaits::None);
+        }
+        let (take, awaits) = (Take::From(root.0, 0, buffer), Awaits::One(root.0));
+        ShortForm::moving(call, what, (Give::Nothing, 0), take, awaits)
     }
 
     #[inline(always)]
     pub(super) fn allgather(comm: &Comm, mine: Buffer, all: BufferMut) -> Option<ShortForm> {
         let (what, bytes) = ShortForm::agreeing(comm, Call::Allgather, &mine, Rank(0))?;
         let take = Take::Each(comm.size(), 0, equal_parts(comm, all, bytes)?);
-        let (give, length) = (Give::One(mine), bytes as usize);
-        Some(ShortForm { give, length, take, ..ShortForm::new(Call::Allgather, what) })
+        let gives = (Give::One(mine), bytes as usize);
+        Some(ShortForm::moving(Call::Allgather, what, gives, take, Awaits::All))
     }
 
     /// Each has as many bytes for every rank.
@@ -94,9 +95,9 @@ impl ShortForm {
         if bytes * u64::from(ranks) > comm.longest_staged() {
             return None;
         }
-        let (give, length) = (Give::One(outgoing), (bytes * u64::from(ranks)) as usize);
+        let gives = (Give::One(outgoing), (bytes * u64::from(ranks)) as usize);
         let take = Take::Each(ranks, bytes * u64::from(own), incoming);
-        Some(ShortForm { give, length, take, ..ShortForm::new(Call::Alltoall, what) })
+        Some(ShortForm::moving(Call::Alltoall, what, gives, take, Awaits::All))
     }
 
     /// Of a reduction with a root, the other ranks have no result, and wait for none.
@@ -120,30 +121,25 @@ impl ShortForm {
             return None;
         }
         let what = what.op(combine.kind);
-        Some(ShortForm::new(call, what).combining(ranks, mine, bytes, result, combine))
+        Some(ShortForm::combining(call, what, ranks, (mine, bytes), result, combine))
     }
 
     /// A rank with a result waits for all contributions, which it combines.
     #[inline(always)]
     pub(super) fn combining(
-        self,
+        call: Call,
+        what: Description,
         ranks: u32,
-        mine: Buffer,
-        bytes: u64,
+        (mine, bytes): (Buffer, u64),
         result: Option<BufferMut>,
         combine: Combine,
     ) -> ShortForm {
-        let (give, length) = (Give::One(mine), bytes as usize);
-        let (take, awaits) = match result {
-            Some(result) => (Take::Combined(ranks, 0, result, combine), Awaits::All),
-            None => (Take::Nothing, Awaits::None),
+        let gives = (Give::One(mine), bytes as usize);
+        let Some(result) = result else {
+            return ShortForm::moving(call, what, gives, Take::Nothing, Awaits::None);
         };
-        ShortForm { give, length, take, awaits, ..self }
-    }
-
-    pub(super) fn staging(self, give: Give) -> ShortForm {
-        let length = give.length();
-        ShortForm { give, length, ..self }
+        let take = Take::Combined(ranks, 0, result, combine);
+        ShortForm::moving(call, what, gives, take, Awaits::All)
     }
 
     /// Runs it to its end; it has entered its slot.
@@ -154,9 +150,10 @@ impl ShortForm {
         entry: CollectiveEntry,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let mut entered = Entered::new(comm, entry);
-        self.meet(comm, entered.entry(), at)?;
-        drop(entered);
+        {
+            let mut entered = Entered::new(comm, entry);
+            self.meet(comm, entered.entry(), at)?;
+        }
         CollectiveEntry::report_earlier(comm)
     }
 }

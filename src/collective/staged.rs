@@ -138,21 +138,25 @@ impl Give {
     }
 
     /// Copies it to `offset` of the segment, where it fits.
+    #[inline]
     pub(super) fn write(&self, segment: &Segment, offset: u64) -> Result<()> {
         match self {
             Give::Nothing => Ok(()),
             Give::One(buffer) => buffer.pack_into(segment, offset).map(drop),
-            Give::Listed(parts) => {
-                let mut begins = Vec::with_capacity(parts.len());
-                let mut next = list_bytes(parts.len());
-                for part in parts {
-                    begins.push(next as u32);
-                    next += part.pack_into(segment, offset + next)?;
-                }
-                segment.mapping().write(offset, bytemuck::cast_slice(&begins))
-            }
+            Give::Listed(parts) => write_listed(parts, segment, offset),
         }
     }
+}
+
+#[inline(never)]
+fn write_listed(parts: &[Buffer], segment: &Segment, offset: u64) -> Result<()> {
+    let mut begins = Vec::with_capacity(parts.len());
+    let mut next = list_bytes(parts.len());
+    for part in parts {
+        begins.push(next as u32);
+        next += part.pack_into(segment, offset + next)?;
+    }
+    segment.mapping().write(offset, bytemuck::cast_slice(&begins))
 }
 
 impl Take {
@@ -162,6 +166,15 @@ impl Take {
         match self {
             Take::Nothing => Ok(()),
             Take::From(rank, first, into) => into.take(staged, *rank, *first),
+            Take::Combined(ranks, first, result, combine) if *ranks > 0 => {
+                result.take_combined(staged, (*ranks, *first), combine)
+            }
+            _ => self.take_parts(staged),
+        }
+    }
+
+    fn take_parts(&mut self, staged: &Staged<'_>) -> Result<()> {
+        match self {
             Take::Each(ranks, first, parts) => {
                 (0..*ranks).try_for_each(|rank| parts.of(rank).take(staged, rank, *first))
             }
@@ -172,10 +185,7 @@ impl Take {
                 let part = if ranks.len() == 1 { 0 } else { rank };
                 parts.of(part).take(staged, rank, first.into())
             }),
-            Take::Combined(0, ..) => Ok(()),
-            Take::Combined(ranks, first, result, combine) => {
-                result.take_combined(staged, (*ranks, *first), combine)
-            }
+            Take::Nothing | Take::From(..) | Take::Combined(..) => Ok(()),
         }
     }
 }

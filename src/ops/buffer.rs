@@ -875,6 +875,19 @@ impl<F: Fn(u32) -> Result<u64>> Visitor for StagedElements<'_, F> {
     fn visit<E: Element>(self) -> Result<()> {
         let StagedElements { op, mut result, segment, ranks, place, bytes } = self;
         let Some(operation) = E::operation(op) else { return Err(undefined::<E>(op)) };
+        if let Some(into) = result.single::<E>() {
+            let element = |rank| {
+                let start = segment.mapping().at(place(rank)?, bytes).ok_or_else(no_offset)?;
+                // SAFETY: by `at`, the bytes of one element.
+                Ok::<E, Error>(unsafe { load(start) })
+            };
+            let mut all = element(0)?;
+            for rank in 1..ranks {
+                all = (operation.one)(all, element(rank)?);
+            }
+            *into = all;
+            return Ok(());
+        }
         let range = result.layout.known_range().ok_or_else(no_offset)?;
         let (elements, plain) = (bytes as usize / size_of::<E>(), result.layout.plain());
         for rank in 0..ranks {
