@@ -123,7 +123,7 @@ impl Job {
             return Err(Error::NotInJob { what });
         }
         let bytes = Job::segment_bytes(ranks, bytes, is_checked)?;
-        let layout = Job::layout(ranks, is_checked);
+        let layout = Job::layout(ranks, is_checked, bytes);
         let kind = FileKind::from(kind);
         let nonce = nonce()?;
         let segment = Segment::create(File::create(&kind, bytes)?, layout, bytes, nonce)?;
@@ -135,7 +135,7 @@ impl Job {
     /// The size in bytes of the segment that [`Job::create`] makes for `bytes`.
     pub fn segment_bytes(ranks: u32, bytes: Option<u64>, is_checked: bool) -> Result<u64> {
         let page = page_size();
-        let least = Job::layout(ranks, is_checked).least_bytes(page);
+        let least = Job::layout(ranks, is_checked, 0).least_bytes(page);
         match bytes {
             None => Ok(total_memory()?.min(largest_segment()).max(least) / page * page),
             Some(bytes) if bytes >= least && bytes <= i64::MAX as u64 => Ok(bytes / page * page),
@@ -150,8 +150,8 @@ impl Job {
         }
     }
 
-    fn layout(ranks: u32, is_checked: bool) -> SegmentLayout {
-        SegmentLayout::new(ranks, uncombined(ranks), is_checked, page_size())
+    fn layout(ranks: u32, is_checked: bool, bytes: u64) -> SegmentLayout {
+        SegmentLayout::new(ranks, uncombined(ranks), is_checked, page_size(), bytes)
     }
 
     /// The environment of one rank. `launcher` is the process that holds the descriptors.

@@ -10,7 +10,8 @@ const BYTES: u64 = 8 << 20;
 
 fn segment() -> Segment {
     let file = File::create(&FileKind::Memfd, BYTES).unwrap();
-    Segment::create(file, SegmentLayout::new(2, u32::MAX, false, page_size()), BYTES, 1).unwrap()
+    Segment::create(file, SegmentLayout::new(2, u32::MAX, false, page_size(), BYTES), BYTES, 1)
+        .unwrap()
 }
 
 fn blocks_of(heap: &Heap<'_>) -> u64 {

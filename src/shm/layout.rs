@@ -16,6 +16,9 @@ pub(crate) const SLOTS: usize = 64;
 /// The slots of communicators with up to that many ranks, and each rank's staging buffers for what does not
 /// fit a slot, used in turn, too. Each process maps the slots of all ranks.
 const SIZES: [(u32, u64, u64); 3] = [(8, SLOTS as u64, 8), (64, 16, 4), (u32::MAX, 4, 4)];
+/// The staging buffers of each rank in communicators of the first size, in segments of that size. A root that
+/// shares a core with other ranks goes ahead farther.
+const IN_LARGE: (u64, u64) = (1 << 30, 32);
 /// Bytes of such a buffer.
 pub(crate) const STAGE_REST: u64 = 4096;
 /// Ranks of a communicator at most that stage longer data, too.
@@ -32,7 +35,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few shards.
 pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 9;
+pub(crate) const VERSION: u32 = 10;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub(crate) struct SegmentLayout {
     pub(crate) uncombined: u32,
     /// Numbers of a clock, one for each rank; none in a job that is not checked.
     pub(crate) clocks: u32,
+    /// Whether the segment has space for more staging buffers.
+    is_large: bool,
     pub(crate) slots: u64,
     /// The placement of the ranks: the shared words, then one word for each rank.
     pub(crate) places: u64,
@@ -90,9 +95,10 @@ pub(crate) struct Stages {
 pub(crate) const STAGE_BEGINNING: u64 = GRANULE;
 
 impl Stages {
-    fn new(at: u64, members: u32, lines: u32, clocks: u32) -> Stages {
+    fn new(at: u64, members: u32, lines: u32, clocks: u32, is_large: bool) -> Stages {
         let [few, some, many] = SIZES;
         let (_, slots, buffers) = match members {
+            ranks if ranks <= few.0 && is_large => (ranks, few.1, IN_LARGE.1),
             ranks if ranks <= few.0 => few,
             ranks if ranks <= some.0 => some,
             _ => many,
@@ -208,7 +214,8 @@ impl SegmentLayout {
     }
 
     fn stages_at(&self, at: u64, members: u32) -> Stages {
-        let stages = Stages::new(at, members, self.tree_lines(members), self.clocks);
+        let lines = self.tree_lines(members);
+        let stages = Stages::new(at, members, lines, self.clocks, self.is_large);
         // Each slot has a tree of its own. Only tests combine the arrivals of as few ranks as have more slots.
         let has_trees = stages.slots() <= TREES as u64;
         Stages { lines: if has_trees { stages.lines } else { 0 }, ..stages }
@@ -219,10 +226,17 @@ impl SegmentLayout {
         self.stages_of(0, members).end()
     }
 
-    /// Of a job of that many ranks.
-    pub(crate) fn new(ranks: u32, uncombined: u32, is_checked: bool, page: u64) -> SegmentLayout {
-        let clocks = if is_checked { ranks } else { 0 };
-        let start = SegmentLayout { ranks, uncombined, clocks, ..SegmentLayout::default() };
+    /// Of a job of that many ranks, in a segment of `bytes` bytes.
+    pub(crate) fn new(
+        ranks: u32,
+        uncombined: u32,
+        is_checked: bool,
+        page: u64,
+        bytes: u64,
+    ) -> SegmentLayout {
+        let (clocks, is_large) = (if is_checked { ranks } else { 0 }, bytes >= IN_LARGE.0);
+        let none = SegmentLayout::default();
+        let start = SegmentLayout { ranks, uncombined, clocks, is_large, ..none };
         let n = u64::from(ranks);
         let mut end = 0;
         let mut place = |bytes: u64, align: u64| {
@@ -329,6 +343,8 @@ const _: () = {
         assert!(slots <= TREES as u64 || ranks <= MOST_WITHOUT_TREE);
         k += 1;
     }
+    // So the rule of the buffers also holds back a rank whose slot is not free (comm/rounds.rs).
+    assert!(IN_LARGE.1.is_power_of_two() && IN_LARGE.1 <= SLOTS as u64 / 2);
     assert!(size_of::<Header>() as u64 <= GRANULE);
     assert!(size_of::<MailWords>() as u64 == GRANULE);
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
@@ -365,7 +381,8 @@ mod tests {
     fn parts_are_in_order_aligned_and_apart() {
         let sizes = [1, 2, 7, 64, 1000, crate::sync::MAX_RANKS];
         for (ranks, uncombined) in sizes.into_iter().flat_map(|n| [(n, u32::MAX), (n, 8)]) {
-            let layout = SegmentLayout::new(ranks, uncombined, ranks < 100, 4096);
+            let bytes = if ranks == 7 { 1 << 40 } else { 1 << 20 };
+            let layout = SegmentLayout::new(ranks, uncombined, ranks < 100, 4096, bytes);
             let order = [
                 layout.slots,
                 layout.places,
@@ -390,7 +407,7 @@ mod tests {
         let sizes =
             [(1, 0), (2, 0), (7, 0), (9, 0), (65, 0), (64, tree_lines(64)), (65, tree_lines(65))];
         for (members, lines) in sizes {
-            let stages = Stages::new(GRANULE, members, lines, 0);
+            let stages = Stages::new(GRANULE, members, lines, 0, members == 7);
             let mut all = Vec::new();
             if lines > 0 {
                 all.push(stages.trees()..stages.rests());

@@ -46,7 +46,8 @@ impl Header {
     /// The layout of the segment, if it is one of a job of that many ranks.
     fn layout(&self, ranks: u32) -> SegmentLayout {
         let is_checked = self.is_checked.load() == 1;
-        SegmentLayout::new(ranks, self.uncombined.load(), is_checked, os::page_size())
+        let (uncombined, page) = (self.uncombined.load(), os::page_size());
+        SegmentLayout::new(ranks, uncombined, is_checked, page, self.bytes.load())
     }
 }
 
