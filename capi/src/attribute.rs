@@ -248,13 +248,13 @@ impl Bearer for Communicator {
         static NO_HOST: c_int = MPI_PROC_NULL;
         static ANY_RANK: c_int = MPI_ANY_SOURCE;
         static ONE_PROGRAM: c_int = 0;
-        static CLOCKS_DIFFER: c_int = 0;
+        static ONE_CLOCK: c_int = 1;
         match keyval {
             MPI_TAG_UB => Some(Address::of(&TAG_UB)),
             MPI_HOST => Some(Address::of(&NO_HOST)),
             MPI_IO => Some(Address::of(&ANY_RANK)),
             MPI_APPNUM => Some(Address::of(&ONE_PROGRAM)),
-            MPI_WTIME_IS_GLOBAL => Some(Address::of(&CLOCKS_DIFFER)),
+            MPI_WTIME_IS_GLOBAL => Some(Address::of(&ONE_CLOCK)),
             MPI_LASTUSEDCODE => Some(crate::errors::last_used()),
             MPI_UNIVERSE_SIZE => crate::job::ranks().map(|ranks| Address::of(ranks)),
             _ => None,

@@ -4,9 +4,8 @@ use crate::abi::*;
 use crate::arguments::{Address, Ptr, TextBuffer};
 use crate::failure::{Failure, Outcome};
 use crate::job;
+use onesided::launch::monotonic;
 use std::ffi::c_int;
-use std::sync::OnceLock;
-use std::time::Instant;
 
 /// `MPI_Init`
 pub fn init(_argc: Ptr<c_int>, _argv: Address) -> Outcome {
@@ -59,10 +58,9 @@ pub fn abort(comm: MPI_Comm, errorcode: c_int) -> Outcome {
     job::abort(&format!("MPI_Abort: rank {rank} ends the job with code {errorcode}"), errorcode)
 }
 
-/// `MPI_Wtime`
+/// `MPI_Wtime`: the same clock for all ranks, CLOCK_MONOTONIC of the machine.
 pub fn wtime() -> f64 {
-    static BEGUN: OnceLock<Instant> = OnceLock::new();
-    BEGUN.get_or_init(Instant::now).elapsed().as_secs_f64()
+    monotonic() as f64 * 1e-9
 }
 
 /// `MPI_Wtick`

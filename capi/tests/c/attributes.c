@@ -290,6 +290,22 @@ static void predefined(void)
     CHECK(flag && *value >= 32767);
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_WTIME_IS_GLOBAL, &value, &flag));
     CHECK(!flag || *value == 0 || *value == 1);
+    if (flag && *value) {
+        /* Each rank reads the clock behind the one before it. */
+        double time = 0.0;
+        MPI_Status status;
+        if (rank_here > 0) {
+            OK(MPI_Recv(&time, 1, MPI_DOUBLE, rank_here - 1, 7, MPI_COMM_WORLD, &status));
+        }
+        CHECK(MPI_Wtime() >= time);
+        time = MPI_Wtime();
+        if (rank_here + 1 < ranks) {
+            OK(MPI_Send(&time, 1, MPI_DOUBLE, rank_here + 1, 7, MPI_COMM_WORLD));
+        }
+        double last = 0.0;
+        OK(MPI_Allreduce(&time, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+        CHECK(last - time < 1000.0);
+    }
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &value, &flag));
     CHECK(!flag || *value >= ranks);
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &value, &flag));
