@@ -91,8 +91,8 @@ fn words_with<'p>(
 
 /// Updates the copy of a page with bytes from `from` on, and adds those that differ to `bits`.
 fn update(page: &PageWords, from: usize, bytes: &[u8], bits: &mut Bits) -> bool {
-    if from == 0 && bytes.len() == PageWords::BYTES && is_same(page, bytes) {
-        return false;
+    if bytes.len() == PageWords::BYTES {
+        return !is_same(page, bytes) && update_whole(page, bytes, bits);
     }
     let mut has_changed = false;
     for (word, number, value) in words_with(page, from, bytes) {
@@ -104,6 +104,19 @@ fn update(page: &PageWords, from: usize, bytes: &[u8], bits: &mut Bits) -> bool 
         }
     }
     has_changed
+}
+
+/// [`update`] of a whole page.
+fn update_whole(page: &PageWords, bytes: &[u8], bits: &mut Bits) -> bool {
+    let lines = bytes.chunks_exact(64).zip(page.copy.chunks_exact(8)).zip(bits);
+    for ((bytes, words), bits) in lines {
+        for (at, (bytes, word)) in bytes.chunks_exact(8).zip(words).enumerate() {
+            let value = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+            *bits |= bytes_in(word.load() ^ value) << (at * 8);
+            word.store(value);
+        }
+    }
+    true
 }
 
 /// Whether a whole page is its copy.
