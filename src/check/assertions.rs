@@ -139,7 +139,7 @@ impl CheckedWindow {
             EpochKind::Other if part.noput.load() != 0 => (Call::Post, part.noput_site.load()),
             _ => return None,
         };
-        let operation = &checker.operations[number as usize];
+        let operation = checker.operation_at(number);
         let updates = (operation.site.load(), operation.what.load());
         let pair = [(site, word_of(call)), updates];
         let of = (checker.text(state, &self.name), target);

@@ -204,7 +204,7 @@ impl Checker {
         open.retain(|key, number| {
             let closes = is_one(key);
             if closes {
-                self.operations[*number as usize].completed.store(clock[self.rank as usize]);
+                self.operation_at(*number).completed.store(clock[self.rank as usize]);
                 closed.push(*number);
             }
             !closes
@@ -215,7 +215,7 @@ impl Checker {
     fn completed_alone(&self, state: &mut CheckState, completed: u32) {
         let CheckState { open, clock, closed, .. } = state;
         open.retain(|_, number| *number != completed);
-        self.operations[completed as usize].completed.store(clock[self.rank as usize]);
+        self.operation_at(completed).completed.store(clock[self.rank as usize]);
         closed.push(completed);
     }
 
@@ -258,9 +258,9 @@ impl Checker {
         if let Some(number) = state.open.get(&key) {
             return Some(*number);
         }
-        let next = |number: u32| self.operations[number as usize].entries.load();
+        let next = |number: u32| self.operation_at(number).entries.load();
         let number = self.take(&self.words.operations, self.operations.len(), next)?;
-        let operation = &self.operations[number as usize];
+        let operation = self.operation_at(number);
         operation.rank.store(self.rank);
         operation.what.store(what);
         operation.site.store(site);
@@ -272,14 +272,33 @@ impl Checker {
         Some(number)
     }
 
+    /// The record of an operation.
+    fn operation_at(&self, number: u32) -> &OperationWords {
+        self.at(&self.operations, number)
+    }
+
+    /// The record of more entries.
+    fn chain_at(&self, number: u32) -> &ChainWords {
+        self.at(&self.chains, number)
+    }
+
+    /// A record of a table. Numbers were read from the segment: one that the table does not have, because it was
+    /// overwritten, counts as a conflict that may be missed, and stands for the record that is none.
+    fn at<'t, T>(&self, table: &'t [T], number: u32) -> &'t T {
+        table.get(number as usize).unwrap_or_else(|| {
+            self.words.is_full.store(1);
+            &table[0]
+        })
+    }
+
     /// Takes a record of a table. Number 0 is none.
     fn take(&self, list: &FreeList, records: usize, next: impl Fn(u32) -> u32) -> Option<u32> {
         let free = list.free.load();
-        if free != 0 {
+        if (1..records).contains(&(free as usize)) {
             list.free.store(next(free));
             return Some(free);
         }
-        let number = list.used.load() + 1;
+        let number = list.used.load().saturating_add(1);
         if number as usize >= records {
             self.words.is_full.store(1);
             return None;
@@ -290,13 +309,13 @@ impl Checker {
 
     /// One entry more names the operation.
     fn retain(&self, number: u32) {
-        let entries = &self.operations[number as usize].entries;
-        entries.store(entries.load() + 1);
+        let entries = &self.operation_at(number).entries;
+        entries.store(entries.load().saturating_add(1));
     }
 
     /// One entry less names the operation; it is reused when none does.
     fn release(&self, number: u32) {
-        let operation = &self.operations[number as usize];
+        let operation = self.operation_at(number);
         let left = operation.entries.load().saturating_sub(1);
         operation.entries.store(left);
         if left == 0 && operation.completed.load() != 0 {
@@ -305,7 +324,7 @@ impl Checker {
     }
 
     fn free(&self, number: u32) {
-        let (operation, list) = (&self.operations[number as usize], &self.words.operations);
+        let (operation, list) = (self.operation_at(number), &self.words.operations);
         operation.window.store(0);
         operation.entries.store(list.free.load());
         list.free.store(number);
@@ -317,11 +336,11 @@ impl Checker {
         let mut state = self.state();
         // If the job ends, so does the check.
         let _ = self.words.lock.0.run(SITES, waiter, |_| {
-            let of_others =
-                |number: &u32| self.operations[*number as usize].window.load() != window;
+            let of_others = |number: &u32| self.operation_at(*number).window.load() != window;
             state.closed.retain(of_others);
-            for number in 1..=self.words.operations.used.load() {
-                let operation = &self.operations[number as usize];
+            let most = self.operations.len() as u32 - 1;
+            for number in 1..=self.words.operations.used.load().min(most) {
+                let operation = self.operation_at(number);
                 if operation.window.load() == window && operation.rank.load() == self.rank {
                     self.free(number);
                 }

@@ -347,7 +347,7 @@ pub(super) fn record(
     clock: &[u64],
 ) -> Vec<Conflict> {
     let new = |one: &FoundConflict| {
-        let operations = [one.number, number].map(|at| &checker.operations[at as usize]);
+        let operations = [one.number, number].map(|at| checker.operation_at(at));
         let pair = operations.map(|of| (of.site.load(), of.what.load()));
         let words = new_pair(checker, pair, one.times)?;
         for (word, of) in words.ranks.iter().zip(operations) {

@@ -143,7 +143,7 @@ impl<'c> Accessing<'c> {
             Some(word) => word,
             None => match lengthen(checker, granule) {
                 Some(number) => {
-                    chained = &checker.chains[number as usize].entries;
+                    chained = &checker.chain_at(number).entries;
                     &chained[ChainWords::ENTRIES - 1]
                 }
                 None => return false,
@@ -163,7 +163,7 @@ impl<'c> Accessing<'c> {
     }
 
     fn judge_anew(&self, number: u32) -> Judgement {
-        let operation = &self.checker.operations[number as usize];
+        let operation = self.checker.operation_at(number);
         let what = operation.what.load();
         let kind = AccessKind::of_word((what >> 8) as u8);
         let (datatype, op) = (what >> 16 & 0xff, what >> 24);
@@ -199,12 +199,16 @@ impl<'c> Accessing<'c> {
         let last = &granule[WORDS - 1];
         let Some(first) = first_chain(last.load()) else { return };
         last.store(0);
-        let chains = &self.checker.chains;
         let mut next = first;
-        while next != 0 {
+        // In damaged tables a list may have no end.
+        for _ in 0..self.checker.chains.len() {
+            if next == 0 {
+                return;
+            }
             let (number, list) = (next, &self.checker.words.chains);
-            next = chains[number as usize].next.load();
-            chains[number as usize].next.store(list.free.load());
+            let chain = self.checker.chain_at(number);
+            next = chain.next.load();
+            chain.next.store(list.free.load());
             list.free.store(number);
         }
     }
@@ -219,18 +223,18 @@ fn first_chain(word: u32) -> Option<u32> {
 fn slots<'s>(checker: &'s Checker, granule: &'s [Word32]) -> impl Iterator<Item = &'s Word32> {
     let first = first_chain(granule[WORDS - 1].load());
     let own = &granule[..if first.is_some() { WORDS - 1 } else { WORDS }];
-    let next = move |number: &u32| {
-        Some(checker.chains[*number as usize].next.load()).filter(|next| *next != 0)
-    };
-    let chained = successors(first, next);
-    own.iter().chain(chained.flat_map(|number| &checker.chains[number as usize].entries))
+    let next =
+        move |number: &u32| Some(checker.chain_at(*number).next.load()).filter(|next| *next != 0);
+    // In damaged tables a list may have no end.
+    let chained = successors(first, next).take(checker.chains.len());
+    own.iter().chain(chained.flat_map(|number| &checker.chain_at(number).entries))
 }
 
 /// Gives a granule one more chain, whose last word is for a new entry; `None` if the table is full.
 fn lengthen(checker: &Checker, granule: &[Word32]) -> Option<u32> {
-    let next = |number: u32| checker.chains[number as usize].next.load();
+    let next = |number: u32| checker.chain_at(number).next.load();
     let number = checker.take(&checker.words.chains, checker.chains.len(), next)?;
-    let (chain, last) = (&checker.chains[number as usize], &granule[WORDS - 1]);
+    let (chain, last) = (checker.chain_at(number), &granule[WORDS - 1]);
     chain.entries.iter().for_each(|word| word.store(0));
     match first_chain(last.load()) {
         Some(first) => chain.next.store(first),

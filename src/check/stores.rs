@@ -336,7 +336,7 @@ impl CheckedWindow {
 
     /// Whether every rank of the window knows of a store.
     fn all_know(&self, checker: &Checker, number: u32) -> bool {
-        let operation = &checker.operations[number as usize];
+        let operation = checker.operation_at(number);
         let (owner, issued) = (operation.rank.load(), operation.issued.load());
         self.world.iter().all(|rank| {
             *rank == owner
@@ -510,9 +510,9 @@ impl Checker {
     /// The operation that stands for stores of a rank. It has one entry until the caller releases that. Under the
     /// lock; `None` if the table is full.
     fn store_operation(&self, window: u64, rank: u32, since: u64, site: u32) -> Option<u32> {
-        let next = |number: u32| self.operations[number as usize].entries.load();
+        let next = |number: u32| self.operation_at(number).entries.load();
         let number = self.take(&self.words.operations, self.operations.len(), next)?;
-        let operation = &self.operations[number as usize];
+        let operation = self.operation_at(number);
         let (call, kind) = (Call::None, AccessKind::Store);
         let access = CheckedAccess { call, kind, datatype: 0, op: 0, at: Location::caller() };
         operation.rank.store(rank);

@@ -184,6 +184,12 @@ impl CheckedWindow {
         })
     }
 
+    /// Where the shadow is, and its bytes.
+    #[cfg(feature = "test-hooks")]
+    pub(crate) fn shadow(&self) -> (*mut u8, usize) {
+        (self.shadow.as_ptr().cast_mut().cast(), size_of_val(&*self.shadow))
+    }
+
     /// The pages of a part whose stores are looked for.
     pub(super) fn pages_of(&self, target: u32) -> &[PageWords] {
         let [first, end] = [0, 1].map(|more| self.first_page[target as usize + more] as usize);
@@ -478,7 +484,7 @@ impl CheckedWindow {
                 new.extend(self.updates(checker, &mut state, of, accessed.epoch, first));
             }
             if !accessed.buffers.is_empty() {
-                let of = (access, checker.operations[number as usize].site.load(), target);
+                let of = (access, checker.operation_at(number).site.load(), target);
                 new.extend(self.use_buffers(checker, &mut state, of, &accessed.buffers));
             }
         });

@@ -609,6 +609,15 @@ impl Comm {
         crate::launch::Conflicts::of(&self.context().segment).expect("the layout has the tables")
     }
 
+    /// The address of the check's tables behind the lock, and their bytes, in a checked job.
+    pub fn check_tables(&self) -> Option<(*mut u8, u64)> {
+        let segment = &self.context().segment;
+        let layout = segment.layout();
+        let (start, end) = (layout.check?.unlocked(), layout.arena);
+        let base = segment.base().cast_mut();
+        Some((base.wrapping_add(start as usize), end - start))
+    }
+
     /// Raises signal `number` (below 16) by one. It orders nothing but itself.
     pub fn signal(&self, number: usize) {
         let signals = self.context().segment.signals().expect("the layout has signals");

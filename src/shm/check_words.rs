@@ -156,6 +156,12 @@ impl CheckTables {
     const MOST_OPERATIONS: u32 = (1 << 24) - 1;
     const CHAINS: u32 = 1 << 14;
 
+    /// Where the words begin that the lock guards.
+    #[cfg(feature = "test-hooks")]
+    pub(crate) fn unlocked(&self) -> u64 {
+        self.words + std::mem::offset_of!(CheckWords, sites) as u64
+    }
+
     /// The tables of a job of that many ranks; `place` places that many bytes.
     pub(super) fn new(ranks: u32, mut place: impl FnMut(u64) -> u64) -> CheckTables {
         let most_operations = Self::OPERATIONS.saturating_mul(ranks).min(Self::MOST_OPERATIONS);

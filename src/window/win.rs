@@ -739,3 +739,11 @@ impl Win {
         allocate::shared_query_rank(&self.calls, &self.memory, rank)
     }
 }
+
+#[cfg(feature = "test-hooks")]
+impl Win {
+    /// The address of the window's shadow, and its bytes, in a checked job.
+    pub fn shadow(&self) -> Option<(*mut u8, usize)> {
+        self.calls.check().map(|(_, window)| window.shadow())
+    }
+}

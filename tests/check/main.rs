@@ -8,6 +8,8 @@ mod support;
 #[cfg(feature = "test-hooks")]
 mod assertions;
 #[cfg(feature = "test-hooks")]
+mod damage;
+#[cfg(feature = "test-hooks")]
 mod pairs;
 mod reports;
 #[cfg(feature = "test-hooks")]
