@@ -6,9 +6,11 @@ use crate::segment::check_name;
 use crate::words;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use clap_complete::Shell;
 use onesided::launch::{MAX_RANKS, OnFailure, SegmentKind};
 use rustix::thread::CpuSet;
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -98,6 +100,9 @@ struct Line {
     /// only job of this user; of several it prints the list
     #[arg(long, value_name = "PID", num_args = 0..=1, exclusive = true)]
     status: Option<Option<u32>>,
+    /// Prints the manual page, or the completions of a shell: man, bash, zsh or fish
+    #[arg(long, value_name = "WHAT", exclusive = true, value_parser = printed)]
+    print: Option<Printed>,
     // An attribute, because rustdoc takes the brackets of a comment for a link.
     #[arg(short, long, help = "Puts the rank before every line of output, as in \"[3] \"")]
     tag_output: bool,
@@ -322,6 +327,13 @@ impl Options {
     }
 }
 
+/// What can be printed of the command line's definition.
+#[derive(Clone, Copy, Debug)]
+enum Printed {
+    Manual,
+    Completions(Shell),
+}
+
 /// The outcome of parsing the command line.
 pub enum Parsed {
     Run(Box<Options>),
@@ -359,6 +371,11 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
     if let Some(pid) = line.status {
         return Ok(Parsed::Inquire(pid));
     }
+    if let Some(printed) = line.print {
+        // A closed standard output is not an error.
+        let _ = std::io::stdout().write_all(&text_of(printed));
+        return Ok(Parsed::Printed(0));
+    }
     let target = line.target.target().map_err(|what| missing(&what))?;
     let wrong = |(kind, what): (ErrorKind, String)| wrong(kind, &what);
     let programs = programs(line.part, parts, target.is_some()).map_err(wrong)?;
@@ -393,6 +410,19 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         check_report: line.check_report,
         target,
     })))
+}
+
+/// The manual page or the completions.
+fn text_of(printed: Printed) -> Vec<u8> {
+    let (mut text, mut definition) = (Vec::new(), Line::command());
+    match printed {
+        // Writing to memory cannot fail.
+        Printed::Manual => drop(clap_mangen::Man::new(definition).render(&mut text)),
+        Printed::Completions(shell) => {
+            clap_complete::generate(shell, &mut definition, "rmarun", &mut text);
+        }
+    }
+    text
 }
 
 /// The programs of the parts of a command line, of which the first is read.
@@ -562,6 +592,16 @@ fn stdin(text: &str) -> Result<Readers, String> {
     }
 }
 
+fn printed(text: &str) -> Result<Printed, String> {
+    match text {
+        "man" => Ok(Printed::Manual),
+        "bash" => Ok(Printed::Completions(Shell::Bash)),
+        "zsh" => Ok(Printed::Completions(Shell::Zsh)),
+        "fish" => Ok(Printed::Completions(Shell::Fish)),
+        _ => Err("it is 'man', 'bash', 'zsh' or 'fish'".to_owned()),
+    }
+}
+
 fn segment(text: &str) -> Result<SegmentKind, String> {
     match text {
         "memfd" => Ok(SegmentKind::Memfd),
@@ -689,6 +729,7 @@ mod tests {
             vec!["-n", "2", "--cpu-set", "3-1", "true"],
             vec!["-n", "2", "--map-by", "moon", "true"],
             vec!["-n", "2", "-qv", "true"],
+            vec!["--print", "moon"],
         ] {
             let text = one_line(&options(&line).unwrap_err());
             assert!(!text.contains('\n') && text.len() > 20, "{line:?}: {text}");

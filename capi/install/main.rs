@@ -29,9 +29,10 @@ use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 Puts below the prefix: lib/libmpi_abi.so.1 and include/mpi.h; bin/rmacc and bin/rmacxx, which compile
-and link C and C++ programs, and bin/rmarun, which runs them; lib/pkgconfig/onesided.pc. With
---mpi-names also bin/mpicc, mpicxx, mpic++, mpiexec and mpirun, by which CMake's FindMPI, mpi4py and
-others find an MPI without being told.
+and link C and C++ programs, and bin/rmarun, which runs them; lib/pkgconfig/onesided.pc; below share
+the manual page of rmarun and its completions for bash, zsh and fish. With --mpi-names also bin/mpicc,
+mpicxx, mpic++, mpiexec and mpirun, by which CMake's FindMPI, mpi4py and others find an MPI without
+being told.
 
 A file that is there already is written over only if an earlier installation has put it there.";
 
@@ -78,7 +79,7 @@ fn run(line: &Line) -> Result<(), String> {
         Some(folder) => build::built(folder),
         None => build::build(&line.profile)?,
     };
-    let items = plan::items(&built, line.mpi_names);
+    let items = plan::items(&built, line.mpi_names)?;
     for path in place::place_all(&prefix, &items)? {
         println!("installed {}", path.display());
     }

@@ -2,7 +2,8 @@
 
 use crate::build::Built;
 use crate::{header, table};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Something to be put in its place.
 pub struct Item {
@@ -25,8 +26,16 @@ const LIBRARY: &str = "libmpi_abi.so.1.0.0";
 const WRAPPER: &str = include_str!("rmacc.sh");
 const PKG_CONFIG: &str = include_str!("onesided.pc");
 
+/// What the launcher prints of itself, and where manuals and completions of shells are looked for.
+const PRINTED: [(&str, &str); 4] = [
+    ("man", "share/man/man1/rmarun.1"),
+    ("bash", "share/bash-completion/completions/rmarun"),
+    ("zsh", "share/zsh/site-functions/_rmarun"),
+    ("fish", "share/fish/vendor_completions.d/rmarun.fish"),
+];
+
 /// Everything, in the order in which it is put in its place.
-pub fn items(built: &Built, mpi_names: bool) -> Vec<Item> {
+pub fn items(built: &Built, mpi_names: bool) -> Result<Vec<Item>, String> {
     let header = header::text(&table::functions(), &table::constants());
     let mut items = vec![
         item("lib/libmpi_abi.so.1.0.0", What::Copy(built.library.clone())),
@@ -38,6 +47,9 @@ pub fn items(built: &Built, mpi_names: bool) -> Vec<Item> {
         item("bin/rmarun", What::Copy(built.launcher.clone())),
         item("lib/pkgconfig/onesided.pc", What::Text(filled(PKG_CONFIG, &[]))),
     ];
+    for (what, path) in PRINTED {
+        items.push(item(path, What::Text(printed(&built.launcher, what)?)));
+    }
     if mpi_names {
         for (name, to) in [
             ("bin/mpicc", "rmacc"),
@@ -49,7 +61,16 @@ pub fn items(built: &Built, mpi_names: bool) -> Vec<Item> {
             items.push(item(name, What::Link(to)));
         }
     }
-    items
+    Ok(items)
+}
+
+fn printed(launcher: &Path, what: &str) -> Result<String, String> {
+    let output = Command::new(launcher).args(["--print", what]).output();
+    let output = output.map_err(|problem| format!("{}: {problem}", launcher.display()))?;
+    match String::from_utf8(output.stdout) {
+        Ok(text) if output.status.success() => Ok(text),
+        _ => Err(format!("{} --print {what} failed: {}", launcher.display(), output.status)),
+    }
 }
 
 fn item(path: &str, what: What) -> Item {

@@ -155,6 +155,21 @@ fn the_help_is_complete() {
 }
 
 #[test]
+fn the_manual_and_the_completions_name_every_option() {
+    for (what, sign) in
+        [("man", ".TH rmarun 1"), ("bash", "complete -F"), ("zsh", "#compdef rmarun")]
+    {
+        let text = run(&["--print", what]).expect(0).stdout.replace("\\-", "-");
+        assert!(text.contains(sign), "{what}: no '{sign}'");
+        for option in ["--ranks", "--timeout", "--check-report", "--bind-to", "--features"] {
+            assert!(text.contains(option), "{what}: no '{option}'");
+        }
+    }
+    let fish = run(&["--print", "fish"]).expect(0).stdout;
+    assert!(fish.contains("complete -c rmarun") && fish.contains("-l check-report"), "{fish}");
+}
+
+#[test]
 fn options_after_the_program_are_the_programs() {
     let run = run(&["-n", "1", "echo", "-n", "7", "--tag-output", "--", "x"]).expect(0);
     assert_eq!(run.stdout, "7 --tag-output -- x");
