@@ -111,13 +111,12 @@ impl<T> BiasedMutex<T> {
 
     #[inline(always)]
     fn announce(&self) -> Option<Bias<'_>> {
-        let own = thread::number();
-        if self.preferred.load() as usize != own {
+        if !self.is_biased_here() {
             return None;
         }
         let announced = shards::announce(self.announcements[0].announcement(0)?, self.shard())?;
         let bias = Bias(Some(announced));
-        (self.preferred.load() as usize == own).then_some(bias)
+        self.is_biased_here().then_some(bias)
     }
 
     #[inline(always)]
