@@ -51,6 +51,8 @@ pub(crate) enum Frequency {
     Often,
     /// Once in a step of a program.
     Seldom,
+    /// The same, by the ranks of the window with that block: this window alone is compared.
+    Window(u64),
 }
 
 /// The windows whose parts this rank has compared, in a call.
@@ -440,8 +442,12 @@ impl Checker {
     ) -> Option<Looked> {
         let is_looked_at = |window: &Arc<CheckedWindow>| {
             let part = window.compared(window.rank);
-            let is_short = frequency == Frequency::Seldom || window.own.len() <= MOST_OFTEN;
-            part.is_some_and(|part| is_short && part.state.load() == LOOKED_FOR)
+            let is_due = match frequency {
+                Frequency::Often => window.own.len() <= MOST_OFTEN,
+                Frequency::Seldom => true,
+                Frequency::Window(block) => block == window.block,
+            };
+            part.is_some_and(|part| is_due && part.state.load() == LOOKED_FOR)
         };
         let all = self.state().windows.iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
         let windows: Vec<_> = all.into_iter().filter(is_looked_at).collect();

@@ -117,6 +117,10 @@ impl Calls {
         f: impl FnOnce(&Checker, &CheckedWindow),
     ) {
         if let Some(window) = &self.check {
+            let frequency = match frequency {
+                Frequency::Seldom => Frequency::Window(self.block),
+                other => other,
+            };
             self.context.synchronising(at, frequency, |checker| f(checker, window));
         }
     }
