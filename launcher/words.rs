@@ -13,8 +13,8 @@ enum Meaning {
     Word(&'static str),
     /// The same with two values, a name and what it is set to.
     Setting(&'static str),
-    /// What it asks for is so in any case.
-    Accepted,
+    /// What it asks for is so in any case. With the number of its values.
+    Accepted(usize),
     /// What it asks for does not exist on one machine. It has a value.
     OtherMachines,
 }
@@ -34,12 +34,14 @@ const WORDS: &[(&str, Meaning)] = &[
     ("--prepend-rank", Meaning::Word("--tag-output")),
     ("-configfile", Meaning::Word("--configfile")),
     ("-bind-to", Meaning::Word("--bind-to")),
-    ("-genvall", Meaning::Accepted),
-    ("-envall", Meaning::Accepted),
-    ("-oversubscribe", Meaning::Accepted),
-    ("--oversubscribe", Meaning::Accepted),
-    ("-allow-run-as-root", Meaning::Accepted),
-    ("--allow-run-as-root", Meaning::Accepted),
+    ("-genvall", Meaning::Accepted(0)),
+    ("-envall", Meaning::Accepted(0)),
+    ("-oversubscribe", Meaning::Accepted(0)),
+    ("--oversubscribe", Meaning::Accepted(0)),
+    ("-allow-run-as-root", Meaning::Accepted(0)),
+    ("--allow-run-as-root", Meaning::Accepted(0)),
+    ("-ppn", Meaning::Accepted(1)),
+    ("-perhost", Meaning::Accepted(1)),
     ("-f", Meaning::OtherMachines),
     ("-H", Meaning::OtherMachines),
     ("-host", Meaning::OtherMachines),
@@ -137,7 +139,7 @@ fn translated(definition: &Command, words: &[OsString]) -> Result<Vec<OsString>,
             _ => (&*text, None),
         };
         match WORDS.iter().find(|(foreign, _)| *foreign == name).map(|(_, meaning)| *meaning) {
-            Some(Meaning::Accepted) => {}
+            Some(Meaning::Accepted(values)) => at = words.len().min(at + values),
             Some(Meaning::OtherMachines) => {
                 let why = "rmarun starts ranks on this machine only; for other machines see the page \
                            on clusters, docs/foreign.md";
@@ -184,7 +186,7 @@ fn values(definition: &Command, word: &OsStr) -> usize {
     match WORDS.iter().find(|(foreign, _)| *foreign == word) {
         Some((_, Meaning::Word(ours))) => return values(definition, ours.as_ref()),
         Some((_, Meaning::Setting(_))) => return 2,
-        Some((_, Meaning::Accepted)) => return 0,
+        Some((_, Meaning::Accepted(values))) => return *values,
         Some((_, Meaning::OtherMachines)) => return 1,
         None => {}
     }

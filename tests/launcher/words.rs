@@ -23,7 +23,21 @@ fn options_of_other_launchers_mean_what_they_mean_there() {
     let script = "echo $A $B $PWD";
     for options in [
         &["-np", "2", "-x", "A=1", "-genv", "B", "2", "-wdir", "/tmp", "-l"][..],
-        &["--oversubscribe", "--np", "2", "-env", "A", "1", "-x", "B=2", "--wdir", "/tmp", "-l"],
+        &[
+            "--oversubscribe",
+            "-ppn",
+            "7",
+            "--np",
+            "2",
+            "-env",
+            "A",
+            "1",
+            "-x",
+            "B=2",
+            "--wdir",
+            "/tmp",
+            "-l",
+        ],
         &[
             "-genvall",
             "-prepend-rank",
