@@ -186,6 +186,7 @@ impl Context {
 
     /// In a checked job: looks for stores of the program, and then runs `f`, in a call that synchronises and was made
     /// at `at`. Returns `None`, and does nothing, in another job.
+    #[cold]
     pub(crate) fn synchronising<R>(
         &self,
         at: Option<&'static Location<'static>>,

@@ -306,10 +306,12 @@ impl<'w> Communication<'w> {
                 self.check_disjoint(call, &target, disp, from_ref(buffer).cast(), bytes)?;
             }
             self.calls.epochs.operated();
-            let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);
-            let access = CheckedAccess { call, kind, datatype, op: 0, at };
-            let side = ([TransferSide::Packed(bytes as u64)], 0);
-            self.report(&access, &target, side, std::iter::empty(), || {
+            let describe = || {
+                let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);
+                let access = CheckedAccess { call, kind, datatype, op: 0, at };
+                (access, ([TransferSide::Packed(bytes as u64)], 0), std::iter::empty())
+            };
+            self.report(&target, describe, || {
                 self.report_updating(&target, 0..bytes as i64);
                 *result = match target.native::<T>() {
                     Some(at) => {

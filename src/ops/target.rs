@@ -2,7 +2,8 @@
 
 use super::layout::LocalLayout;
 use crate::call::Call;
-use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess, EpochKind, OwnBuffer};
+use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess, CheckedWindow, Checker};
+use crate::check::{EpochKind, OwnBuffer};
 use crate::datatype::{TransferSide, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
@@ -22,6 +23,9 @@ pub(super) fn are_disjoint(a: *const u8, b: *const u8, bytes: usize) -> bool {
         false => a.abs_diff(b) >= bytes,
     }
 }
+
+/// An operation for the check of a job: see [`Communication::report`].
+type Described<'s, const N: usize, I> = (CheckedAccess, ([TransferSide<'s>; N], usize), I);
 
 impl<'w> Communication<'w> {
     /// The part of `rank` if an operation on it is allowed now: the hot path. Otherwise
@@ -109,17 +113,38 @@ impl<'w> Communication<'w> {
         Err(self.conflict(call, target.rank, disp, bytes as u64))
     }
 
-    /// Does by `act` an operation that has passed all checks, after it has reported it to the check of the job, if that
-    /// is checked. It accesses the entries of `target` that the sides have in common; the target's is `side`.
-    pub(super) fn report<'a, const N: usize, R>(
+    /// Does by `act` an operation that has passed all checks. If the job is checked, `describe` describes it before:
+    /// the access; the sides, of which it accesses the entries that they have in common, and which of them is the
+    /// target's; the buffers of this process.
+    #[inline(always)]
+    pub(super) fn report<'a, 's, const N: usize, I, R>(
         self,
-        access: &CheckedAccess,
         target: &Target<'_>,
-        (sides, side): ([TransferSide<'_>; N], usize),
-        own: impl Iterator<Item = (LocalLayout<'a>, Direction)>,
+        describe: impl FnOnce() -> Described<'s, N, I>,
+        act: impl FnOnce() -> R,
+    ) -> R
+    where
+        I: Iterator<Item = (LocalLayout<'a>, Direction)>,
+    {
+        match self.calls.check() {
+            None => act(),
+            Some(check) => self.report_to(check, target, describe(), act),
+        }
+    }
+
+    /// [`Communication::report`] in a checked job, out of line.
+    #[cold]
+    fn report_to<'a, const N: usize, R>(
+        self,
+        (checker, window): (&Checker, &CheckedWindow),
+        target: &Target<'_>,
+        (access, (sides, side), own): Described<
+            '_,
+            N,
+            impl Iterator<Item = (LocalLayout<'a>, Direction)>,
+        >,
         act: impl FnOnce() -> R,
     ) -> R {
-        let Some((checker, window)) = self.calls.check() else { return act() };
         let read = |runs: &[ByteRun], to: &mut [u8]| {
             let runs = runs.iter().map(|run| (run.start, run.bytes as usize));
             self.memory.read(self.calls, access.call, target, runs, to)
@@ -141,7 +166,7 @@ impl<'w> Communication<'w> {
             }
             true
         });
-        let of = (access, target.rank);
+        let of = (&access, target.rank);
         window.access(checker, &self.calls.excluded(), of, &accessed, act)
     }
 
@@ -166,9 +191,11 @@ impl<'w> Communication<'w> {
         at: &'static Location<'static>,
         act: impl FnOnce(),
     ) {
-        let access = CheckedAccess { call: Call::LocalAccess, kind, datatype: 0, op: 0, at };
-        let side = ([TransferSide::Packed(bytes as u64)], 0);
-        self.report(&access, target, side, std::iter::empty(), act);
+        let describe = || {
+            let access = CheckedAccess { call: Call::LocalAccess, kind, datatype: 0, op: 0, at };
+            (access, ([TransferSide::Packed(bytes as u64)], 0), std::iter::empty())
+        };
+        self.report(target, describe, act);
     }
 
     #[cold]

@@ -368,13 +368,16 @@ impl<'w> Communication<'w> {
         if from.elements() == 0 {
             return Ok(());
         }
-        let (kind, side) = match transfer.direction {
-            Direction::Put => (AccessKind::Put, 1),
-            Direction::Get => (AccessKind::Get, 0),
+        let describe = || {
+            let (kind, side) = match transfer.direction {
+                Direction::Put => (AccessKind::Put, 1),
+                Direction::Get => (AccessKind::Get, 0),
+            };
+            let access = CheckedAccess { call, kind, datatype: 0, op: 0, at: transfer.at };
+            let buffers = std::iter::once((*own, transfer.direction));
+            (access, ([from.side(), to.side()], side), buffers)
         };
-        let access = CheckedAccess { call, kind, datatype: 0, op: 0, at: transfer.at };
-        let buffers = std::iter::once((*own, transfer.direction));
-        self.report(&access, &target, ([from.side(), to.side()], side), buffers, || {
+        self.report(&target, describe, || {
             let is_word =
                 target.atomicity() == Atomicity::Instructions && layout.plain() == Some(ONE_STORE);
             let recording = match transfer.direction {

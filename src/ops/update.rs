@@ -379,14 +379,15 @@ impl Visitor for SlowUpdate<'_, '_> {
             return parts.null_target(update.call).map(|_| ());
         }
         let Some(target) = parts.target_of(update)? else { return Ok(()) };
-        let kind = if update.op == Op::NoOp { AccessKind::Fetch } else { AccessKind::Update };
-        let (call, datatype, at) = (update.call, E::DATATYPE as u8, update.at);
-        let op = update.op as u8 + 1;
-        let access = CheckedAccess { call, kind, datatype, op, at };
-        let side = ([update.layout.with_padding().side()], 0);
-        let read = update.origin.iter().map(|own| (*own, Direction::Put));
-        let written = update.result.iter().map(|own| (*own, Direction::Get));
-        parts.report(&access, &target, side, read.chain(written), || self.update::<E>(&target))
+        let describe = || {
+            let kind = if update.op == Op::NoOp { AccessKind::Fetch } else { AccessKind::Update };
+            let (call, datatype, at) = (update.call, E::DATATYPE as u8, update.at);
+            let access = CheckedAccess { call, kind, datatype, op: update.op as u8 + 1, at };
+            let read = update.origin.iter().map(|own| (*own, Direction::Put));
+            let written = update.result.iter().map(|own| (*own, Direction::Get));
+            (access, ([update.layout.with_padding().side()], 0), read.chain(written))
+        };
+        parts.report(&target, describe, || self.update::<E>(&target))
     }
 }
 

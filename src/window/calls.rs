@@ -125,8 +125,20 @@ impl Calls {
         }
     }
 
-    /// This rank asserts something of its part, in a checked job.
-    pub(super) fn asserting(&self, asserted: Asserted, at: Option<&'static Location<'static>>) {
+    /// This rank asserts something of its part, which `asserted` returns, in a checked job.
+    #[inline(always)]
+    pub(super) fn asserting(
+        &self,
+        at: Option<&'static Location<'static>>,
+        asserted: impl FnOnce() -> Asserted,
+    ) {
+        if self.check.is_some() {
+            self.asserted(asserted(), at);
+        }
+    }
+
+    #[cold]
+    fn asserted(&self, asserted: Asserted, at: Option<&'static Location<'static>>) {
         if asserted.nostore || asserted.noput {
             self.synchronising(at, Frequency::Seldom, |checker, window| {
                 window.asserts(checker, &self.excluded(), asserted, at);

@@ -24,9 +24,11 @@ impl Synchronization<'_> {
                 (state.fence_round, waiting)
             };
             check_fence(calls, assert)?;
-            let (nostore, noput) =
-                (assert.has(FenceAssert::NOSTORE), assert.has(FenceAssert::NOPUT));
-            calls.asserting(Asserted { call: Call::Fence, nostore, noput }, Some(at));
+            calls.asserting(Some(at), || Asserted {
+                call: Call::Fence,
+                nostore: assert.has(FenceAssert::NOSTORE),
+                noput: assert.has(FenceAssert::NOPUT),
+            });
             let opens = !assert.has(FenceAssert::NOSUCCEED);
             let kind = match assert.has(FenceAssert::NOPRECEDE | FenceAssert::NOSUCCEED) {
                 true => FenceKind::ArriveOnly,

@@ -28,8 +28,11 @@ impl Synchronization<'_> {
         if is_locked || transport.words.lock_all.is_held(LockSide::LeftOfShared) {
             return Err(calls.refused(Call::Post, Rank::NULL, Refusal::PartLocked));
         }
-        let (nostore, noput) = (assert.has(PostAssert::NOSTORE), assert.has(PostAssert::NOPUT));
-        calls.asserting(Asserted { call: Call::Post, nostore, noput }, None);
+        calls.asserting(None, || Asserted {
+            call: Call::Post,
+            nostore: assert.has(PostAssert::NOSTORE),
+            noput: assert.has(PostAssert::NOPUT),
+        });
         let notifies = !assert.has(PostAssert::NOCHECK);
         let slots_too = notifies && transport.has_slots();
         let (origins, slots) = state.pscw.set_origins(calls, transport, origins, slots_too)?;
