@@ -406,8 +406,8 @@ impl Backoff {
 
     /// Whether each rank can have a core, and this one has lately noticed no other process on its own.
     pub fn has_core(&self) -> bool {
-        let tier = self.begin();
-        tier.spins > 0 && !tier.distrusts
+        // Ranks that share cores need not look at the clock.
+        self.spins.load(Relaxed) > 0 && !self.begin().distrusts
     }
 
     pub(super) fn begin(&self) -> Tier {
