@@ -42,6 +42,7 @@ fn every_fault_is_planted_somewhere() {
         include_str!("../../src/sync/open_epochs.rs"),
         include_str!("../../src/sync/passive.rs"),
         include_str!("../../src/sync/pscw.rs"),
+        include_str!("../../src/sync/queue.rs"),
         include_str!("../../src/sync/robust.rs"),
         include_str!("../../src/sync/shards.rs"),
         include_str!("../../src/sync/tree.rs"),
