@@ -268,7 +268,6 @@ mod tests {
         targets: [LockWords; 4],
         own: [OwnNode; 4],
         failed: FailedWord,
-        backoff: Backoff,
     }
 
     impl Job {
@@ -278,13 +277,14 @@ mod tests {
                 targets: Default::default(),
                 own: Default::default(),
                 failed: FailedWord::default(),
-                backoff: Backoff::new(4, 4),
             }
         }
 
         /// What `f` does while that rank holds the lock of target 0.
         fn hold<R>(&self, rank: u32, held: LockType, f: impl FnOnce() -> R) -> R {
-            let Job { window, targets, own, failed, backoff } = self;
+            let Job { window, targets, own, failed } = self;
+            // A new one, which has not noticed other processes: the rank queues on any machine.
+            let backoff = &Backoff::new(4, 4);
             let own = &own[rank as usize];
             let node_of = |rank: u32| targets[rank as usize].node();
             let locker = Locker { rank, target: 0, ranks: 4, own, node_of: &node_of };
