@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Builds the wheel, installs it in a fresh environment, runs it, and removes it.
+#
+#     packages/wheel/test.sh [PREFIX]     PREFIX: what the installer has installed, instead of a build
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+python3 -m venv "$out/build"
+"$out/build/bin/pip" install --quiet --disable-pip-version-check wheel
+"$out/build/bin/python" "$here/build.py" --out "$out" ${1:+--prefix "$1"}
+
+python3 -m venv "$out/user"
+"$out/user/bin/pip" install --quiet --disable-pip-version-check "$out"/onesided-*.whl
+# As after `activate`, and away from the sources.
+export PATH=$out/user/bin:$PATH
+cd "$out"
+rmarun --version
+rmacc "$here/../../capi/tests/c/hello.c" -o hello
+rmarun -n 2 --require-join ./hello
+cp "$here/ranks.py" .
+expected=$'rank 0 of 3 has 2\nrank 1 of 3 has 0\nrank 2 of 3 has 1'
+for command in "rmarun -n 3 --require-join python ranks.py" "python -m onesided -n 3 --require-join ranks.py" \
+  "python -m onesided --require-join -n 1 ranks.py : -n 2 ranks.py"; do
+  printed=$($command | sort)
+  [ "$printed" = "$expected" ] || { echo "$command printed:"; echo "$printed"; exit 1; }
+done
+code=0
+rmarun -n 2 --nonsense true 2>error || code=$?
+[ "$code" = 2 ] && grep -q -- --nonsense error || { echo "code $code for a wrong option"; cat error; exit 1; }
+
+# Tests with ranks: two jobs of the first test and the one without ranks pass; the other two fail, each with a reason.
+pip install --quiet --disable-pip-version-check pytest
+cp "$here/test_ranks.py" .
+pytest -q -p no:cacheprovider test_ranks.py >report || true
+for words in "3 passed" "2 failed" "[1] E " "code 122" "(--timeout)"; do
+  grep -qF -- "$words" report || { echo "no '$words' in:"; cat report; exit 1; }
+done
+
+pip uninstall --quiet --yes onesided
+left=$(find user -path '*onesided*' -o -name 'rmarun*' -o -name 'rmacc*' -o -name 'libmpi_abi*')
+[ -z "$left" ] || { echo "left after pip uninstall: $left"; exit 1; }
+echo "the wheel works"
