@@ -30,20 +30,21 @@ Input:
   Rank 0 reads rmarun's standard input; the others read an empty one. --stdin changes that.
 
 Environment:
-  Every rank finds its number in ONESIDED_RANK and the number of ranks in ONESIDED_RANKS; for scripts
-  of other launchers also in PMI_RANK and PMI_SIZE, OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE,
-  MPI_LOCALRANKID and MPI_LOCALNRANKS. The other variables that begin with ONESIDED_ are the library's
-  own business.
+  Every rank finds its number in ONESIDED_RANK and the number of ranks in ONESIDED_RANKS; for
+  scripts of other launchers also in PMI_RANK and PMI_SIZE, OMPI_COMM_WORLD_RANK and
+  OMPI_COMM_WORLD_SIZE, MPI_LOCALRANKID and MPI_LOCALNRANKS. The other variables that begin with
+  ONESIDED_ are the library's own business.
 
 Several programs:
-  A ':' begins another program of the same job, if an option follows: rmarun -n 1 ./manager : -n 7
-  ./worker. Its ranks follow those of the program before. -n, --env and --wdir are its own; all other
-  options stand before the first program.
+  A ':' begins another program of the same job, if an option follows, as in the last example. Its
+  ranks follow those of the program before. -n, --env and --wdir are its own; all other options
+  stand before the first program.
 
 Words of other launchers:
-  -np, --np, -x, -env, -genv, -wdir, -l, -prepend-rank and -configfile are understood. --oversubscribe,
-  --allow-run-as-root, -genvall and -envall change nothing here. -H, --host, --hostfile and their like
-  fail: the ranks run on this machine. docs/launcher.md has the whole table.
+  -np, --np, -x, -env, -genv, -wdir, -l, -prepend-rank and -configfile are understood.
+  --oversubscribe, --allow-run-as-root, -genvall and -envall change nothing here. -H, --host,
+  --hostfile and their like fail: the ranks run on this machine. docs/launcher.md has the whole
+  table.
 
 Exit code:
   0            every rank ended with code 0, and either all ranks joined the job or none did
@@ -63,10 +64,11 @@ Deadlock:
   When every rank that is left sleeps in a call of the library which only another rank could end, or
   one waits for a rank that has left the job, standard error says who waits for whom, in which call,
   and in which line of the program; then the job ends. That is proven, not guessed: a rank that
-  computes, polls or waits outside the library is not blocked, and one of several threads or under
-  a debugger never counts as blocked. Where a rank handles signals of its own (SIGALRM, SIGUSR1, ...),
-  whose handlers might call the library, it is called suspected, after some seconds, and the job goes
-  on. To look at a job that runs: rmarun --status, or Ctrl-\\ where rmarun reads from a terminal.
+  computes, polls or waits outside the library is not blocked, and one of several threads or under a
+  debugger never counts as blocked. Where a rank handles signals of its own (SIGALRM, SIGUSR1, ...),
+  whose handlers might call the library, it is called suspected, after some seconds, and the job
+  goes on. To look at a job that runs: rmarun --status, or Ctrl-\\ where rmarun reads from a
+  terminal.
 
 When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. One line
 on standard error says which rank it was, how it ended, and in which call. With

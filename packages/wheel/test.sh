@@ -26,6 +26,11 @@ for command in "rmarun -n 3 --require-join python ranks.py" "python -m onesided 
   printed=$($command | sort)
   [ "$printed" = "$expected" ] || { echo "$command printed:"; echo "$printed"; exit 1; }
 done
+# `python -m onesided` knows each option of rmarun that has a value.
+rmarun --help | grep -oE '^ +(-\w, )?--[a-z-]+ <' | grep -oE -- '-[a-z-]*\w' | sort >options
+python -c 'from onesided.__main__ import WITH_VALUE; print(*sorted(WITH_VALUE), sep="\n")' | sort >known
+unknown=$(comm -23 options known)
+[ -s options ] && [ -z "$unknown" ] || { echo "options of rmarun that are not in WITH_VALUE: $unknown"; exit 1; }
 code=0
 rmarun -n 2 --nonsense true 2>error || code=$?
 [ "$code" = 2 ] && grep -q -- --nonsense error || { echo "code $code for a wrong option"; cat error; exit 1; }
