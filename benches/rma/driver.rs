@@ -18,8 +18,8 @@ pub fn run(options: &Options) -> ExitCode {
     println!("load before: {}", machine::load());
     let mut rows = Vec::new();
     let only = |suite| options.only.is_empty() || options.only.contains(&suite);
-    for (suite, ranks) in jobs(options).into_iter().filter(|(suite, _)| only(*suite)) {
-        let mut command = command(suite, ranks);
+    for (suite, ranks, check) in jobs(options).into_iter().filter(|(suite, ..)| only(*suite)) {
+        let mut command = command(suite, ranks, check);
         if let Some(rounds) = options.rounds {
             command.args(["--rounds", &rounds.to_string()]);
         }
@@ -30,7 +30,8 @@ pub fn run(options: &Options) -> ExitCode {
             eprintln!("{} with {ranks} ranks: {problem}\n{}", suite.name(), ended.stdout);
             return ExitCode::FAILURE;
         }
-        add(&mut rows, ended.stdout.lines().filter_map(Row::parse));
+        let printed = ended.stdout.lines().filter_map(Row::parse);
+        add(&mut rows, printed.map(|row| if check { row.checked() } else { row }));
     }
     if options.wants(START) && only(Suite::Startup) {
         rows.extend(start_up(options));
@@ -57,7 +58,8 @@ fn add(rows: &mut Vec<Row>, more: impl Iterator<Item = Row>) {
     }
 }
 
-fn jobs(options: &Options) -> Vec<(Suite, u32)> {
+/// Suites, ranks, and whether the job is checked.
+fn jobs(options: &Options) -> Vec<(Suite, u32, bool)> {
     let (epochs, contended): (&[u32], &[u32]) = match options.quick {
         true => (&[2, 8], &[2]),
         false => (&[2, 4, 8, 16, 64, 256], &[2, 4, 8]),
@@ -74,14 +76,28 @@ fn jobs(options: &Options) -> Vec<(Suite, u32)> {
     let starts = if options.quick { 1 } else { 30 };
     jobs.extend(std::iter::repeat_n((Suite::Disturbed, 2), starts));
     jobs.push((Suite::Memory, 8));
+    let mut jobs: Vec<_> = jobs.into_iter().map(|(suite, ranks)| (suite, ranks, false)).collect();
+    // In turn, so that both meet the same load.
+    let turns = if options.quick { 1 } else { 3 };
+    for ranks in [2, 8] {
+        let turn = [false, true].map(|check| (Suite::Check, ranks, check));
+        jobs.extend(std::iter::repeat_n(turn, turns).flatten());
+    }
     jobs
 }
 
-/// The command that runs this program as the ranks of a suite.
-pub fn command(suite: Suite, ranks: u32) -> Command {
+/// The command that runs this program as the ranks of a suite, with `--check` or without.
+pub fn command(suite: Suite, ranks: u32, check: bool) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
-    command.args(["-n", &ranks.to_string(), "--require-join", "--"]).arg(own());
+    command.args(["-n", &ranks.to_string(), "--require-join"]);
+    if check {
+        command.arg("--check");
+    }
+    command.arg("--").arg(own());
     command.args(["--suite", &suite.name()]).stdin(Stdio::null());
+    if suite == Suite::Check {
+        command.args(["--budget", "1500"]);
+    }
     command
 }
 
@@ -115,7 +131,7 @@ fn start_up(options: &Options) -> Vec<Row> {
         for _ in 0..rounds {
             let started = Instant::now();
             let before = machine::available();
-            let mut job = command(Suite::Startup, *ranks);
+            let mut job = command(Suite::Startup, *ranks, false);
             if !options.starts.is_empty() {
                 job.args(["--starts", &ranks.to_string()]);
             }

@@ -68,6 +68,11 @@ impl Row {
         Row { what: what.into(), limit: String::new(), ..self.clone() }
     }
 
+    /// The same of a checked job; the unchecked one is its limit.
+    pub fn checked(&self) -> Row {
+        Row { what: format!("{}, checked", self.what), limit: self.what.clone(), ..self.clone() }
+    }
+
     /// Whether both measure the same.
     pub fn same(&self, other: &Row) -> bool {
         (&self.what, self.ranks, self.bytes) == (&other.what, other.ranks, other.bytes)

@@ -123,7 +123,7 @@ pub fn run(peers: &[Option<Peer>], options: &Options, found: &mut Found) {
 
 /// The rows that a run of ours has printed, and what went wrong.
 fn own((suite, ranks): Job, options: &Options) -> (Vec<Row>, Option<String>) {
-    let mut command = driver::command(suite, ranks);
+    let mut command = driver::command(suite, ranks, false);
     command.args(["--rounds", &SAMPLES.to_string()]);
     command.args(["--budget", &budget(options)]);
     let failed = |problem| format!("onesided, {} with {ranks} ranks: {problem}", suite.name());

@@ -51,6 +51,8 @@ pub enum Suite {
     Memory,
     /// Whole programs.
     Programs,
+    /// Whole programs by this library alone, in jobs that are checked and others.
+    Check,
     /// Joins the job, allocates a window, fences once, and ends.
     Startup,
     /// Ends at once, without joining any job.
@@ -86,6 +88,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Messages => messages::run(world, options),
         Suite::Memory => memory::run(world),
         Suite::Programs => programs::run(world, options),
+        Suite::Check => programs::run_alone(world, options),
         Suite::Startup => startup::run(world, options),
         Suite::Nothing => {}
     }

@@ -1,6 +1,6 @@
 //! Random updates of a table spread over all ranks, by exclusive or (as examples/gups.rs).
 
-use super::{SyncMemory, beside, check};
+use super::{SyncMemory, alone, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -30,42 +30,48 @@ pub fn run(world: &Comm, options: &Options) {
             barrier.wait();
         }
     };
-    let ours = |window: &mut Window<u64>, n: u32| {
-        let epoch = window.lock_all().expect("lock_all");
-        for _ in 0..n {
-            let mut updates = Updates::new(world).peekable();
-            while updates.peek().is_some() {
-                let mut places = [(0, 0); LOOK_AHEAD];
-                let mut numbers = [0; LOOK_AHEAD];
-                let known = updates.by_ref().take(LOOK_AHEAD).enumerate();
-                let count = known.map(|(i, (rank, at, number))| {
-                    places[i] = (rank, at);
-                    numbers[i] = number;
-                });
-                let count = count.count();
-                let batch = epoch.batch();
-                for (number, (rank, at)) in numbers[..count].chunks_exact(1).zip(places) {
-                    batch
-                        .accumulate(number, Op::Bxor, Rank(rank), at as usize)
-                        .expect("accumulate");
-                }
-                batch.flush_local().expect("flush_local");
-            }
-            epoch.flush_all().expect("flush_all");
-            world.barrier().expect("barrier");
-        }
-        epoch.unlock_all().expect("unlock_all");
-    };
     by_hand(1);
-    ours(&mut other, 1);
+    ours(world, &mut other, 1);
     let sums = [&window, &other].map(|window| sum(window, part));
     check(world, WHAT, 0, sums[0], sums[1]);
     beside(
         world,
         Case::new(LIMIT, 0, &mut by_hand),
-        Case::new(WHAT, 0, |n| ours(&mut other, n)).against(LIMIT),
+        Case::new(WHAT, 0, |n| ours(world, &mut other, n)).against(LIMIT),
         options,
     );
+}
+
+/// By this library alone.
+pub fn run_alone(world: &Comm, options: &Options) {
+    let part = (1usize << LOG_WORDS) / world.ranks().len();
+    let mut window = Freed::new(Window::<u64>::allocate(world, part));
+    alone(world, Case::new(WHAT, 0, |n| ours(world, &mut window, n)), options);
+}
+
+fn ours(world: &Comm, window: &mut Window<u64>, n: u32) {
+    let epoch = window.lock_all().expect("lock_all");
+    for _ in 0..n {
+        let mut updates = Updates::new(world).peekable();
+        while updates.peek().is_some() {
+            let mut places = [(0, 0); LOOK_AHEAD];
+            let mut numbers = [0; LOOK_AHEAD];
+            let known = updates.by_ref().take(LOOK_AHEAD).enumerate();
+            let count = known.map(|(i, (rank, at, number))| {
+                places[i] = (rank, at);
+                numbers[i] = number;
+            });
+            let count = count.count();
+            let batch = epoch.batch();
+            for (number, (rank, at)) in numbers[..count].chunks_exact(1).zip(places) {
+                batch.accumulate(number, Op::Bxor, Rank(rank), at as usize).expect("accumulate");
+            }
+            batch.flush_local().expect("flush_local");
+        }
+        epoch.flush_all().expect("flush_all");
+        world.barrier().expect("barrier");
+    }
+    epoch.unlock_all().expect("unlock_all");
 }
 
 /// This rank's share of the updates: rank, word there, and number.

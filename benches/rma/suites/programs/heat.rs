@@ -1,7 +1,7 @@
 //! Heat spreading over a plate whose rows are shared out (as examples/heat), by fence.
 
 use super::exchange::{ByHand, Exchange, Message, Ours, Sync};
-use super::{SyncMemory, beside, check};
+use super::{SyncMemory, alone, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -30,6 +30,14 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
     let by_hand = Case::new(LIMIT, bytes, |n| (0..n).for_each(|_| one.step(&mut by_hand)));
     let ours = Case::new(WHAT, bytes, |n| (0..n).for_each(|_| two.step(&mut ours)));
     beside(world, by_hand, ours.against(LIMIT), options);
+}
+
+/// By this library alone.
+pub fn run_alone(world: &Comm, side: usize, options: &Options) {
+    let mut window = Freed::new(Window::<f64>::allocate(world, 4 * side));
+    let (mut ours, mut plate) = (Ours::by_fence(&mut window), Plate::new(world, side));
+    let run = |n| (0..n).for_each(|_| plate.step(&mut ours));
+    alone(world, Case::new(WHAT, 8 * (side * side) as u64, run), options);
 }
 
 /// This rank's rows, and one more above and below.

@@ -15,7 +15,7 @@ use crate::compare::CHECK;
 use crate::freed::Freed;
 use crate::measure::{self, Case};
 use crate::pages::Pages;
-use onesided::{Comm, Op, Window};
+use onesided::{Comm, Op, Rank, Window};
 
 pub fn run(world: &Comm, options: &Options) {
     gups::run(world, options);
@@ -26,6 +26,35 @@ pub fn run(world: &Comm, options: &Options) {
     transpose::run(world, if options.quick { 512 } else { 2048 }, options);
     spmv::run(world, options);
     stencil::run(world, options);
+}
+
+/// By this library alone, for jobs that are checked and others.
+pub fn run_alone(world: &Comm, options: &Options) {
+    for side in [128, 1024] {
+        heat::run_alone(world, side, options);
+    }
+    transpose::run_alone(world, if options.quick { 512 } else { 2048 }, options);
+    stencil::run_alone(world, options);
+    spmv::run_alone(world, options);
+    table::run_alone(world, options);
+    gups::run_alone(world, options);
+    put_alone(world, options);
+}
+
+/// Rank 0 puts to rank 1, which waits.
+fn put_alone(world: &Comm, options: &Options) {
+    const BYTES: usize = 1 << 20;
+    const WHAT: &str = "put of 1 MiB + flush";
+    let mut window = Freed::new(Window::<u8>::allocate(world, BYTES));
+    let buffer = vec![1; BYTES];
+    if world.rank() == 0 {
+        let epoch = window.lock_all().expect("lock_all");
+        let put = |n| (0..n).for_each(|_| epoch.put_flush(&buffer, Rank(1), 0).expect("put"));
+        let case = Case::new(WHAT, BYTES as u64, put);
+        measure::measure(None, world.size(), vec![case], options);
+        epoch.unlock_all().expect("unlock_all");
+    }
+    world.barrier().expect("barrier");
 }
 
 /// Each program's name, and that of the same by hand.
@@ -67,6 +96,11 @@ impl SyncMemory {
 /// Measures a program beside the same by hand.
 pub fn beside(world: &Comm, by_hand: Case<'_>, ours: Case<'_>, options: &Options) {
     measure::measure(Some(world), world.size(), vec![by_hand, ours], options);
+}
+
+/// Measures a program without a limit.
+fn alone(world: &Comm, ours: Case<'_>, options: &Options) {
+    measure::measure(Some(world), world.size(), vec![ours], options);
 }
 
 /// Compares the sums of both results over all ranks, and prints ours, so that the driver can

@@ -2,7 +2,7 @@
 //! Research Kernels), by post, start, complete and wait with the neighbours.
 
 use super::exchange::{ByHand, Exchange, Message, Ours, Sync};
-use super::{SyncMemory, beside, check};
+use super::{SyncMemory, alone, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -25,7 +25,7 @@ pub fn run(world: &Comm, options: &Options) {
     let window = Freed::new(Window::<u64>::allocate(world, words));
     let parts = Parts::locate(world, &window);
     let mut other = Freed::new(Window::<f64>::allocate(world, words));
-    let neighbours: Vec<u32> = one.beside.iter().flatten().copied().collect();
+    let neighbours = one.neighbours();
     let sync_memory = SyncMemory::new(world);
     let sync = Sync::Neighbours(sync_memory.handshake(&neighbours));
     let mut by_hand = ByHand { parts: &parts, rank: world.rank().0, sync };
@@ -39,6 +39,15 @@ pub fn run(world: &Comm, options: &Options) {
     let by_hand = Case::new(LIMIT, bytes, |n| (0..n).for_each(|_| one.step(&mut by_hand)));
     let ours = Case::new(WHAT, bytes, |n| (0..n).for_each(|_| two.step(&mut ours)));
     beside(world, by_hand, ours.against(LIMIT), options);
+}
+
+/// By this library alone.
+pub fn run_alone(world: &Comm, options: &Options) {
+    let mut block = Block::new(world);
+    let mut window = Freed::new(Window::<f64>::allocate(world, 2 * block.place(4)));
+    let mut ours = Ours::with(world, &mut window, &block.neighbours());
+    let run = |n| (0..n).for_each(|_| block.step(&mut ours));
+    alone(world, Case::new(WHAT, 8 * (SIDE * SIDE) as u64, run), options);
 }
 
 /// This rank's block, with edges of the radius on each side.
@@ -77,6 +86,10 @@ impl Block {
             edges: [edge(columns), edge(columns), edge(rows), edge(rows)],
             half: 0,
         }
+    }
+
+    fn neighbours(&self) -> Vec<u32> {
+        self.beside.iter().flatten().copied().collect()
     }
 
     /// Where what comes from that side begins in a half; the fourth is the length of a half.

@@ -1,6 +1,6 @@
 //! A hash table over all ranks: keys are entered by compare-and-swap, with linear probing.
 
-use super::{SyncMemory, beside, check};
+use super::{SyncMemory, alone, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -15,7 +15,6 @@ const KEYS: u64 = 1 << (LOG_WORDS - 1);
 
 pub fn run(world: &Comm, options: &Options) {
     let part = (1usize << LOG_WORDS) / world.ranks().len();
-    let zeros = vec![0; part];
     let window = Freed::new(Window::<u64>::allocate(world, part));
     let parts = Parts::locate(world, &window);
     let mut other = Freed::new(Window::<u64>::allocate(world, part));
@@ -29,28 +28,37 @@ pub fn run(world: &Comm, options: &Options) {
             barrier.wait();
         }
     };
-    let ours = |window: &mut Window<u64>, n: u32| {
-        for _ in 0..n {
-            window.store(0, &zeros).expect("the own part");
-            world.barrier().expect("barrier");
-            let epoch = window.lock_all().expect("lock_all");
-            fill(world, |rank, at, key| {
-                epoch.compare_and_swap_flush(key, 0, Rank(rank), at as usize).expect("swap")
-            });
-            epoch.unlock_all().expect("unlock_all");
-            world.barrier().expect("barrier");
-        }
-    };
     by_hand(1);
-    ours(&mut other, 1);
+    ours(world, &mut other, 1);
     let sums = [&other, &window].map(|window| sum(window, part));
     check(world, WHAT, 0, sums[0], sums[1]);
     beside(
         world,
         Case::new(LIMIT, 0, &mut by_hand),
-        Case::new(WHAT, 0, |n| ours(&mut other, n)).against(LIMIT),
+        Case::new(WHAT, 0, |n| ours(world, &mut other, n)).against(LIMIT),
         options,
     );
+}
+
+/// By this library alone.
+pub fn run_alone(world: &Comm, options: &Options) {
+    let part = (1usize << LOG_WORDS) / world.ranks().len();
+    let mut window = Freed::new(Window::<u64>::allocate(world, part));
+    alone(world, Case::new(WHAT, 0, |n| ours(world, &mut window, n)), options);
+}
+
+fn ours(world: &Comm, window: &mut Window<u64>, n: u32) {
+    let zeros = vec![0; window.len()];
+    for _ in 0..n {
+        window.store(0, &zeros).expect("the own part");
+        world.barrier().expect("barrier");
+        let epoch = window.lock_all().expect("lock_all");
+        fill(world, |rank, at, key| {
+            epoch.compare_and_swap_flush(key, 0, Rank(rank), at as usize).expect("swap")
+        });
+        epoch.unlock_all().expect("unlock_all");
+        world.barrier().expect("barrier");
+    }
 }
 
 /// Enters this rank's keys; `swap` stores a key at a rank's word where there is zero, and returns

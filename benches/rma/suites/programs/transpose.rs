@@ -1,6 +1,6 @@
 //! A square matrix, shared out by rows, is transposed into another, tile by tile, under lock_all.
 
-use super::{SyncMemory, beside, check};
+use super::{SyncMemory, alone, beside, check};
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::Case;
@@ -15,7 +15,7 @@ const TILE: usize = 32;
 pub fn run(world: &Comm, side: usize, options: &Options) {
     let rows = side / world.ranks().len();
     let first = world.rank().index() * rows;
-    let matrix: Vec<f64> = (0..rows * side).map(|i| ((first * side + i) % 1009) as f64).collect();
+    let matrix = rows_of(world, side);
     let window = Freed::new(Window::<u64>::allocate(world, rows * side));
     let parts = Parts::locate(world, &window);
     let mut other = Freed::new(Window::<f64>::allocate(world, rows * side));
@@ -34,23 +34,7 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
             barrier.wait();
         }
     };
-    let shape = Shape::<f64>::strided(TILE, TILE, side).expect("a tile");
-    let ours = |window: &mut Window<f64>, n: u32| {
-        let mut tile = [0.0; TILE * TILE];
-        let epoch = window.lock_all().expect("lock_all");
-        for _ in 0..n {
-            for (row, column) in tiles(rows, side) {
-                transpose(&matrix[row * side + column..], side, &mut tile);
-                let (rank, at) = (Rank((column / rows) as u32), column % rows * side + first + row);
-                let batch = epoch.batch();
-                batch.put_shaped(&tile, rank, at, &shape).expect("put");
-                batch.flush_local().expect("flush_local");
-            }
-            epoch.flush_all().expect("flush_all");
-            world.barrier().expect("barrier");
-        }
-        epoch.unlock_all().expect("unlock_all");
-    };
+    let ours = |window: &mut Window<f64>, n: u32| ours(world, (&matrix, side), window, n);
     by_hand(1);
     ours(&mut other, 1);
     let bytes = 8 * (side * side) as u64;
@@ -60,6 +44,41 @@ pub fn run(world: &Comm, side: usize, options: &Options) {
     check(world, WHAT, bytes, weighed(&mine), weighed(here));
     let by_hand = Case::new(LIMIT, bytes, &mut by_hand);
     beside(world, by_hand, Case::new(WHAT, bytes, |n| ours(&mut other, n)).against(LIMIT), options);
+}
+
+/// By this library alone.
+pub fn run_alone(world: &Comm, side: usize, options: &Options) {
+    let matrix = rows_of(world, side);
+    let mut window = Freed::new(Window::<f64>::allocate(world, matrix.len()));
+    let run = |n| ours(world, (&matrix, side), &mut window, n);
+    alone(world, Case::new(WHAT, 8 * (side * side) as u64, run), options);
+}
+
+/// This rank's rows of the matrix.
+fn rows_of(world: &Comm, side: usize) -> Vec<f64> {
+    let rows = side / world.ranks().len();
+    let first = world.rank().index() * rows;
+    (0..rows * side).map(|i| ((first * side + i) % 1009) as f64).collect()
+}
+
+fn ours(world: &Comm, (matrix, side): (&[f64], usize), window: &mut Window<f64>, n: u32) {
+    let rows = side / world.ranks().len();
+    let first = world.rank().index() * rows;
+    let shape = Shape::<f64>::strided(TILE, TILE, side).expect("a tile");
+    let mut tile = [0.0; TILE * TILE];
+    let epoch = window.lock_all().expect("lock_all");
+    for _ in 0..n {
+        for (row, column) in tiles(rows, side) {
+            transpose(&matrix[row * side + column..], side, &mut tile);
+            let (rank, at) = (Rank((column / rows) as u32), column % rows * side + first + row);
+            let batch = epoch.batch();
+            batch.put_shaped(&tile, rank, at, &shape).expect("put");
+            batch.flush_local().expect("flush_local");
+        }
+        epoch.flush_all().expect("flush_all");
+        world.barrier().expect("barrier");
+    }
+    epoch.unlock_all().expect("unlock_all");
 }
 
 /// The rows and columns at which tiles begin; at different ranks' parts at different times.
