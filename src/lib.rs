@@ -120,6 +120,7 @@ mod info;
 pub mod launch;
 mod memory;
 mod message;
+mod mixer;
 mod op;
 mod ops;
 mod prim;

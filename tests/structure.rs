@@ -117,7 +117,7 @@ const RULES: &[Rule] = &[
 /// The modules of `src`, lowest first; a module imports only from its own row or from above it, and no
 /// modules import each other.
 const LAYERS: &[&[&str]] = &[
-    &["call", "rank", "error", "handler", "info"],
+    &["call", "rank", "error", "handler", "info", "mixer"],
     &["prim"],
     &["sync"],
     &["shm"],

@@ -106,13 +106,7 @@ impl CheckedWindow {
         asserts: (u32, u32),
     ) -> Option<Conflict> {
         let LatestStore { site, first, end } = &self.latest_store;
-        let access = CheckedAccess {
-            call: Call::None,
-            kind: AccessKind::Store,
-            datatype: 0,
-            op: 0,
-            at: Location::caller(),
-        };
+        let access = CheckedAccess::store();
         let pair = [asserts, (site.load(), access.word())];
         let of = (checker.text(state, &self.name), self.rank);
         let ranks = [checker.rank; 2];
@@ -120,11 +114,10 @@ impl CheckedWindow {
         report::record_pair(checker, (ranks, pair), of, Reason::NoStore, &bytes)
     }
 
-    /// An operation of this rank updates a run of a part, of which its owner may have asserted that none does. Under
-    /// the lock.
+    /// An operation of this rank updates a run of a part, of which its owner may have asserted that none does.
     pub(super) fn updates(
         &self,
-        checker: &Checker,
+        (checker, waiter): (&Checker, &Waiter<'_>),
         state: &mut CheckState,
         (number, target): (u32, u32),
         epoch: EpochKind,
@@ -142,10 +135,11 @@ impl CheckedWindow {
         let operation = checker.operation_at(number);
         let updates = (operation.site.load(), operation.what.load());
         let pair = [(site, word_of(call)), updates];
-        let of = (checker.text(state, &self.name), target);
+        let of = (checker.text_of(state, waiter, &self.name), target);
         let ranks = [self.world[target as usize], checker.rank];
         let bytes = run.map_or(0..1, |run| run.start..run.start + run.bytes);
-        report::record_pair(checker, (ranks, pair), of, Reason::NoPut, &bytes)
+        let record = || report::record_pair(checker, (ranks, pair), of, Reason::NoPut, &bytes);
+        checker.exclusively(waiter, record).flatten()
     }
 
     /// The exposure epoch of this rank's part is over.

@@ -9,7 +9,6 @@
 //! A binding alone has such buffers: the slices of Rust's calls are the program's again when the call returns.
 
 use super::report::{self, Conflict, Reason};
-use super::rules::AccessKind;
 use super::window::CheckedWindow;
 use super::{CheckState, CheckedAccess, Checker, SITES};
 use crate::call::Call;
@@ -17,7 +16,6 @@ use crate::prim::{Waiter, has_binding, line_by_binding};
 use crate::shm::read_here;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// Bytes of a buffer that are compared together.
@@ -139,11 +137,10 @@ fn divided(buffer: &OwnBuffer) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl CheckedWindow {
-    /// An operation that was recorded with that line is about to use these buffers. Returns new conflicts. Under the
-    /// lock.
+    /// An operation that was recorded with that line is about to use these buffers. Returns new conflicts.
     pub(super) fn use_buffers(
         &self,
-        checker: &Checker,
+        (checker, waiter): (&Checker, &Waiter<'_>),
         state: &mut CheckState,
         (access, site, target): (&CheckedAccess, u32, u32),
         buffers: &[OwnBuffer],
@@ -163,8 +160,11 @@ impl CheckedWindow {
                 state.pending.add(&of, bytes, buffer.is_written);
             }
         }
+        if found.is_empty() {
+            return Vec::new();
+        }
         let new = |one: &FoundBuffer| record(checker, state, one, (site, what));
-        found.iter().filter_map(new).collect()
+        checker.exclusively(waiter, || found.iter().filter_map(new).collect()).unwrap_or_default()
     }
 
     /// This rank's operations on the target, or on all, are complete in this process by `call`. Blocks while another
@@ -186,13 +186,7 @@ impl CheckedWindow {
         }
         let line = line_by_binding().map_or_else(String::new, |line| format!(" at {line}"));
         let text = format!("before {}{line}", call.name());
-        let access = CheckedAccess {
-            call: Call::None,
-            kind: AccessKind::Store,
-            datatype: 0,
-            op: 0,
-            at: Location::caller(),
-        };
+        let access = CheckedAccess::store();
         // If the job ends, so does the check.
         let new = checker.words.lock.0.run(SITES, waiter, |_| {
             let store = (checker.text(&mut state, &text), access.word());

@@ -12,7 +12,8 @@
 //! 3. A window has a shadow: for each granule of 8 bytes the accesses that a later one may conflict with.
 //!    An access leaves it when another one replaces it ([`rules`]), and never for lack of space, so the
 //!    verdict depends on the order of the synchronisations alone.
-//! 4. Shadows and tables change under one lock of the job.
+//! 4. A part's shadow and its page records change under the lock of the part, and the tables of the job under one
+//!    lock of the job, which is taken last. Entries are counted by instructions.
 
 mod assertions;
 mod buffers;
@@ -31,12 +32,14 @@ pub(crate) use window::{AccessedBytes, ByteRun, CheckedWindow, ConcurrentOps, Wi
 
 use crate::call::Call;
 use crate::error::Result;
+use crate::mixer::Mixer;
 use crate::prim::{Site, Waiter, Word64, has_binding};
 use crate::shm::{
     ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, Placed,
     PlacedSlice, Segment, SiteWords,
 };
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::panic::Location;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -59,6 +62,12 @@ pub(crate) struct CheckedAccess {
 }
 
 impl CheckedAccess {
+    /// A store of the program itself.
+    fn store() -> CheckedAccess {
+        let (call, kind) = (Call::None, AccessKind::Store);
+        CheckedAccess { call, kind, datatype: 0, op: 0, at: Location::caller() }
+    }
+
     fn word(&self) -> u32 {
         let accumulates = u32::from(self.datatype) << 16 | u32::from(self.op) << 24;
         self.call as u32 | (self.kind as u32) << 8 | accumulates
@@ -85,11 +94,12 @@ struct CheckState {
     /// The clock of each rank of the job, as this rank knows it. Its own grows when it publishes.
     clock: Vec<u64>,
     /// The numbers of operations that are not complete, and of local accesses since the clock has changed.
-    open: HashMap<OpenKey, u32>,
-    /// Operations that were open until now, and count as an entry until the lock is taken next.
+    open: Numbers<OpenKey>,
+    open_local: Numbers<OpenKey>,
+    /// Operations that were open until now, and count as an entry until this rank records a new one.
     closed: Vec<u32>,
     /// The numbers of the program's lines, by their addresses.
-    sites: HashMap<usize, u32>,
+    sites: Numbers<usize>,
     /// The same of texts: a binding's lines, and names of windows.
     lines: HashMap<String, u32>,
     /// The numbers of what stands for stores between two calls.
@@ -101,6 +111,9 @@ struct CheckState {
     /// Memory that this rank has attached to dynamic windows: address and bytes.
     attached: Vec<(u64, u64)>,
 }
+
+/// Numbers of records, for each operation of the program.
+type Numbers<K> = HashMap<K, u32, BuildHasherDefault<Mixer>>;
 
 /// Operations with the same key are one until they are completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,9 +133,10 @@ impl Checker {
         clock[rank as usize] = 1;
         let state = CheckState {
             clock,
-            open: HashMap::new(),
+            open: Numbers::default(),
+            open_local: Numbers::default(),
             closed: Vec::new(),
-            sites: HashMap::new(),
+            sites: Numbers::default(),
             lines: HashMap::new(),
             intervals: HashMap::new(),
             windows: Vec::new(),
@@ -161,11 +175,14 @@ impl Checker {
     /// Publishes the clock of this rank to each of some groups of words, which others may raise at the same
     /// time.
     fn raise<'w>(&self, all: impl IntoIterator<Item = &'w [Word64]>) {
-        let mut state = self.state();
+        self.raise_in(&mut self.state(), all);
+    }
+
+    fn raise_in<'w>(&self, state: &mut CheckState, all: impl IntoIterator<Item = &'w [Word64]>) {
         for at in all {
             at.iter().zip(&state.clock).for_each(|(word, clock)| raise(word, *clock));
         }
-        self.advance(&mut state);
+        self.advance(state);
     }
 
     /// From now on this rank knows what the ranks knew that have published to these words.
@@ -185,7 +202,10 @@ impl Checker {
     /// The clock of this rank grows: what it does from now on has not been published.
     fn advance(&self, state: &mut CheckState) {
         // Local accesses of the next clock are others.
-        self.close(state, |key| AccessKind::of_word((key.what >> 8) as u8).is_local());
+        if !state.open_local.is_empty() {
+            let CheckState { open_local, clock, closed, .. } = state;
+            self.close((open_local, closed), clock, |_| true);
+        }
         let clock = &mut state.clock[self.rank as usize];
         *clock += 1;
         self.row(self.rank)[self.rank as usize].store(*clock);
@@ -193,14 +213,21 @@ impl Checker {
 
     /// The operations of this rank on a window, or on one target of it, are complete at the target.
     fn complete(&self, window: u64, target: Option<u32>) {
-        self.close(&mut self.state(), |key| {
+        let is_one = |key: &OpenKey| {
             key.window == window && target.is_none_or(|target| target == key.target)
-        });
+        };
+        let CheckState { open, open_local, clock, closed, .. } = &mut *self.state();
+        self.close((open, closed), clock, is_one);
+        self.close((open_local, closed), clock, is_one);
     }
 
     /// Open operations are complete now.
-    fn close(&self, state: &mut CheckState, is_one: impl Fn(&OpenKey) -> bool) {
-        let CheckState { open, clock, closed, .. } = state;
+    fn close(
+        &self,
+        (open, closed): (&mut Numbers<OpenKey>, &mut Vec<u32>),
+        clock: &[u64],
+        is_one: impl Fn(&OpenKey) -> bool,
+    ) {
         open.retain(|key, number| {
             let closes = is_one(key);
             if closes {
@@ -219,18 +246,42 @@ impl Checker {
         closed.push(completed);
     }
 
-    /// The number of a line of the program; zero if it is unknown. Under the lock. `line` is what the binding has
-    /// found, if there is one.
-    fn site(&self, state: &mut CheckState, access: &CheckedAccess, line: Option<&str>) -> u32 {
+    /// Runs `f` under the lock of the tables. `None` if the job ends: so does the check then.
+    fn exclusively<R>(&self, waiter: &Waiter<'_>, f: impl FnOnce() -> R) -> Option<R> {
+        self.words.lock.0.run(SITES, waiter, |_| f()).ok()
+    }
+
+    /// The number of a line of the program; zero if it is unknown. `line` is what the binding has found, if there is
+    /// one.
+    fn site(
+        &self,
+        state: &mut CheckState,
+        waiter: &Waiter<'_>,
+        access: &CheckedAccess,
+        line: Option<&str>,
+    ) -> u32 {
         if let Some(text) = line {
-            return self.text(state, text);
+            return self.text_of(state, waiter, text);
         }
-        let at = access.at;
+        if has_binding() {
+            return 0;
+        }
+        let (at, address) = (access.at, ptr::from_ref(access.at).addr());
+        if let Some(number) = state.sites.get(&address) {
+            return *number;
+        }
         let line = Some((at.line(), at.column()));
-        let known = || report::intern(&self.words, &self.sites, at.file(), line);
-        match has_binding() {
-            true => 0,
-            false => *state.sites.entry(ptr::from_ref(at).addr()).or_insert_with(known),
+        let intern = || report::intern(&self.words, &self.sites, at.file(), line);
+        let number = self.exclusively(waiter, intern).unwrap_or_default();
+        state.sites.insert(address, number);
+        number
+    }
+
+    /// [`Checker::text`], of which most are known, without the lock.
+    fn text_of(&self, state: &mut CheckState, waiter: &Waiter<'_>, text: &str) -> u32 {
+        match state.lines.get(text) {
+            Some(number) => *number,
+            None => self.exclusively(waiter, || self.text(state, text)).unwrap_or_default(),
         }
     }
 
@@ -244,22 +295,30 @@ impl Checker {
         number
     }
 
-    /// The number of an operation that is issued now. Under the lock; `None` if the table is full.
+    /// The number of an operation that is issued now; `None` if the table is full.
     fn operation(
         &self,
         state: &mut CheckState,
-        window: u64,
-        target: u32,
+        waiter: &Waiter<'_>,
+        (window, target): (u64, u32),
         access: &CheckedAccess,
         line: Option<&str>,
     ) -> Option<u32> {
-        let (site, what) = (self.site(state, access, line), access.word());
+        let (site, what) = (self.site(state, waiter, access, line), access.word());
         let key = OpenKey { window, target, site, what };
-        if let Some(number) = state.open.get(&key) {
+        let open = if access.kind.is_local() { &state.open_local } else { &state.open };
+        if let Some(number) = open.get(&key) {
             return Some(*number);
         }
-        let next = |number: u32| self.operation_at(number).entries.load();
-        let number = self.take(&self.words.operations, self.operations.len(), next)?;
+        let number = self.exclusively(waiter, || {
+            for closed in std::mem::take(&mut state.closed) {
+                if self.release(closed, 1) {
+                    self.free(closed);
+                }
+            }
+            self.take_operation()
+        });
+        let number = number.flatten()?;
         let operation = self.operation_at(number);
         operation.rank.store(self.rank);
         operation.what.store(what);
@@ -268,8 +327,15 @@ impl Checker {
         operation.issued.store(state.clock[self.rank as usize]);
         operation.completed.store(0);
         operation.window.store(window);
-        state.open.insert(key, number);
+        let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };
+        open.insert(key, number);
         Some(number)
+    }
+
+    /// Takes a record of an operation. Under the lock.
+    fn take_operation(&self) -> Option<u32> {
+        let next = |number: u32| self.operation_at(number).entries.load();
+        self.take(&self.words.operations, self.operations.len(), next)
     }
 
     /// The record of an operation.
@@ -291,7 +357,7 @@ impl Checker {
         })
     }
 
-    /// Takes a record of a table. Number 0 is none.
+    /// Takes a record of a table. Number 0 is none. Under the lock.
     fn take(&self, list: &FreeList, records: usize, next: impl Fn(u32) -> u32) -> Option<u32> {
         let free = list.free.load();
         if (1..records).contains(&(free as usize)) {
@@ -307,22 +373,18 @@ impl Checker {
         Some(number)
     }
 
-    /// One entry more names the operation.
-    fn retain(&self, number: u32) {
-        let entries = &self.operation_at(number).entries;
-        entries.store(entries.load().saturating_add(1));
+    /// As many entries more name the operation.
+    fn retain(&self, number: u32, entries: u32) {
+        self.operation_at(number).entries.fetch_add(entries);
     }
 
-    /// One entry less names the operation; it is reused when none does.
-    fn release(&self, number: u32) {
+    /// As many entries less name the operation. Returns whether none does, so that it is to be freed.
+    fn release(&self, number: u32, entries: u32) -> bool {
         let operation = self.operation_at(number);
-        let left = operation.entries.load().saturating_sub(1);
-        operation.entries.store(left);
-        if left == 0 && operation.completed.load() != 0 {
-            self.free(number);
-        }
+        operation.entries.fetch_sub(entries) == entries && operation.completed.load() != 0
     }
 
+    /// An operation that no entry names is reused from now on. Under the lock.
     fn free(&self, number: u32) {
         let (operation, list) = (self.operation_at(number), &self.words.operations);
         operation.window.store(0);

@@ -3,9 +3,9 @@
 //! An entry is the number of an operation and a bit for each byte of the granule. A granule has four words.
 //! More entries lie in chains; the last word then has the number of the first chain, and no bits.
 
-use super::Checker;
 use super::rules::{AccessKind, Rule};
-use crate::prim::Word32;
+use super::{CheckedAccess, Checker};
+use crate::prim::{Waiter, Word32};
 use crate::shm::ChainWords;
 use std::iter::successors;
 
@@ -30,17 +30,107 @@ pub(super) struct Accessing<'c> {
     /// The operation of an accumulate, as of [`CheckedAccess`](super::CheckedAccess).
     pub(super) op: u32,
     /// The latest answer: neighbours mostly have the same entries.
-    pub(super) latest: (u32, Judgement),
+    latest: (u32, Judgement),
+    waiter: &'c Waiter<'c>,
+    /// Operations that no entry names any more.
+    freed: Vec<u32>,
 }
 
 /// How an earlier access stands to the present one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Judgement {
+struct Judgement {
     conflicts: bool,
     is_replaced: bool,
 }
 
+/// The words of a granule, as numbers.
+type Entries = [u32; WORDS];
+
+fn entries_of(granule: &[Word32]) -> Entries {
+    std::array::from_fn(|at| granule[at].load())
+}
+
 impl<'c> Accessing<'c> {
+    /// An access of `rank`, which knows `clock`, by operation `number`.
+    pub(super) fn new(
+        (checker, waiter): (&'c Checker, &'c Waiter<'c>),
+        (rank, clock): (u32, &'c [u64]),
+        number: u32,
+        access: &CheckedAccess,
+    ) -> Accessing<'c> {
+        let CheckedAccess { kind, datatype, op, .. } = *access;
+        let (datatype, op, latest) = (datatype.into(), op.into(), (0, Judgement::default()));
+        let freed = Vec::new();
+        Accessing { checker, clock, rank, number, kind, datatype, op, latest, waiter, freed }
+    }
+
+    /// Accesses all bytes of the first of some granules, and of those behind it that have the same entries: they
+    /// get the same ones, too. Returns how many those are, and whether the access could be recorded. `found` as of
+    /// [`Accessing::access`], with the number of the granule.
+    pub(super) fn access_alike(
+        &mut self,
+        granules: &[Word32],
+        mut found: impl FnMut(usize, u32, u32),
+    ) -> (usize, bool) {
+        let (first, others) = granules.split_at(WORDS);
+        let (before, mut conflicts) = (entries_of(first), Vec::new());
+        let is_recorded = self.access(first, BYTES, |number, shared| {
+            conflicts.push((number, shared));
+        });
+        let after = entries_of(first);
+        let mut alike = 1;
+        if !is_recorded || [before, after].iter().any(|all| first_chain(all[WORDS - 1]).is_some()) {
+            conflicts.iter().for_each(|(number, shared)| found(0, *number, *shared));
+            return (alike, is_recorded);
+        }
+        for granule in others.chunks_exact(WORDS) {
+            if entries_of(granule) != before {
+                break;
+            }
+            if after != before {
+                granule.iter().zip(after).for_each(|(word, entry)| word.store(entry));
+            }
+            alike += 1;
+        }
+        for at in 0..if conflicts.is_empty() { 0 } else { alike } {
+            conflicts.iter().for_each(|(number, shared)| found(at, *number, *shared));
+        }
+        self.recount(before, after, alike as u32 - 1);
+        (alike, true)
+    }
+
+    /// Counts the entries of `granules` granules that had the entries `before` and have those of `after` now.
+    fn recount(&mut self, before: Entries, after: Entries, granules: u32) {
+        let number = |entry: u32| entry >> NUMBER_SHIFT;
+        let changed =
+            || before.iter().zip(after).filter(|(old, new)| number(**old) != number(*new));
+        if granules == 0 {
+            return;
+        }
+        for (_, new) in changed().filter(|(_, new)| number(*new) != 0) {
+            self.checker.retain(number(new), granules);
+        }
+        for (old, _) in changed().filter(|(old, _)| number(**old) != 0) {
+            self.release(number(*old), granules);
+        }
+    }
+
+    /// As many entries less name an operation.
+    pub(super) fn release(&mut self, number: u32, entries: u32) {
+        if self.checker.release(number, entries) {
+            self.freed.push(number);
+        }
+    }
+
+    /// Frees the operations that no entry names any more, so that they are reused.
+    pub(super) fn finish(self) {
+        if !self.freed.is_empty() {
+            self.checker.exclusively(self.waiter, || {
+                self.freed.iter().for_each(|number| self.checker.free(*number));
+            });
+        }
+    }
+
     /// Accesses the bytes `mask` of a granule. Calls `found` with each earlier operation that conflicts, and
     /// the bytes. Returns whether the access could be recorded.
     pub(super) fn access(
@@ -74,7 +164,7 @@ impl<'c> Accessing<'c> {
                     let left = entry & !mask;
                     word.store(if left & BYTES == 0 { 0 } else { left });
                     if left & BYTES == 0 {
-                        self.checker.release(number);
+                        self.release(number, 1);
                         free = free.or(Some(word));
                         continue;
                     }
@@ -86,7 +176,7 @@ impl<'c> Accessing<'c> {
             self.unchain(granule);
             free = Some(&granule[0]);
         }
-        self.insert(granule, (own, free), mask)
+        self.insert(granule, (own, free), self.number, mask)
     }
 
     /// Calls `found` with each earlier operation on the bytes `mask` of a granule that conflicts, and the bytes.
@@ -100,18 +190,18 @@ impl<'c> Accessing<'c> {
         }
     }
 
-    /// Adds an entry for the bytes `mask` of a granule, without judging the others. Returns whether it could be
-    /// recorded.
-    pub(super) fn add(&self, granule: &[Word32], mask: u32) -> bool {
+    /// Adds an entry of operation `number` for the bytes `mask` of a granule, without judging the others. Returns
+    /// whether it could be recorded.
+    pub(super) fn add(&self, granule: &[Word32], number: u32, mask: u32) -> bool {
         let (mut own, mut free) = (None, None);
         for word in slots(self.checker, granule) {
             match word.load() {
                 0 => free = free.or(Some(word)),
-                entry if entry >> NUMBER_SHIFT == self.number => own = Some(word),
+                entry if entry >> NUMBER_SHIFT == number => own = Some(word),
                 _ => {}
             }
         }
-        self.insert(granule, (own, free), mask)
+        self.insert(granule, (own, free), number, mask)
     }
 
     /// Whether an earlier operation on the same bytes conflicts.
@@ -131,9 +221,10 @@ impl<'c> Accessing<'c> {
         &self,
         granule: &[Word32],
         (own, free): (Option<&Word32>, Option<&Word32>),
+        number: u32,
         mask: u32,
     ) -> bool {
-        if let Some(word) = own.filter(|word| word.load() >> NUMBER_SHIFT == self.number) {
+        if let Some(word) = own.filter(|word| word.load() >> NUMBER_SHIFT == number) {
             word.store(word.load() | mask);
             return true;
         }
@@ -141,7 +232,7 @@ impl<'c> Accessing<'c> {
         let chained;
         let word = match free {
             Some(word) => word,
-            None => match lengthen(checker, granule) {
+            None => match self.lengthen(granule) {
                 Some(number) => {
                     chained = &checker.chain_at(number).entries;
                     &chained[ChainWords::ENTRIES - 1]
@@ -149,8 +240,8 @@ impl<'c> Accessing<'c> {
                 None => return false,
             },
         };
-        checker.retain(self.number);
-        word.store(self.number << NUMBER_SHIFT | mask);
+        checker.retain(number, 1);
+        word.store(number << NUMBER_SHIFT | mask);
         true
     }
 
@@ -199,18 +290,39 @@ impl<'c> Accessing<'c> {
         let last = &granule[WORDS - 1];
         let Some(first) = first_chain(last.load()) else { return };
         last.store(0);
-        let mut next = first;
-        // In damaged tables a list may have no end.
-        for _ in 0..self.checker.chains.len() {
-            if next == 0 {
-                return;
+        self.checker.exclusively(self.waiter, || {
+            let mut next = first;
+            // In damaged tables a list may have no end.
+            for _ in 0..self.checker.chains.len() {
+                if next == 0 {
+                    return;
+                }
+                let (number, list) = (next, &self.checker.words.chains);
+                let chain = self.checker.chain_at(number);
+                next = chain.next.load();
+                chain.next.store(list.free.load());
+                list.free.store(number);
             }
-            let (number, list) = (next, &self.checker.words.chains);
-            let chain = self.checker.chain_at(number);
-            next = chain.next.load();
-            chain.next.store(list.free.load());
-            list.free.store(number);
+        });
+    }
+
+    /// Gives a granule one more chain, whose last word is for a new entry; `None` if the table is full.
+    fn lengthen(&self, granule: &[Word32]) -> Option<u32> {
+        let checker = self.checker;
+        let next = |number: u32| checker.chain_at(number).next.load();
+        let take = || checker.take(&checker.words.chains, checker.chains.len(), next);
+        let number = checker.exclusively(self.waiter, take).flatten()?;
+        let (chain, last) = (checker.chain_at(number), &granule[WORDS - 1]);
+        chain.entries.iter().for_each(|word| word.store(0));
+        match first_chain(last.load()) {
+            Some(first) => chain.next.store(first),
+            None => {
+                chain.next.store(0);
+                chain.entries[0].store(last.load());
+            }
         }
+        last.store(number << NUMBER_SHIFT);
+        Some(number)
     }
 }
 
@@ -228,21 +340,4 @@ fn slots<'s>(checker: &'s Checker, granule: &'s [Word32]) -> impl Iterator<Item 
     // In damaged tables a list may have no end.
     let chained = successors(first, next).take(checker.chains.len());
     own.iter().chain(chained.flat_map(|number| &checker.chain_at(number).entries))
-}
-
-/// Gives a granule one more chain, whose last word is for a new entry; `None` if the table is full.
-fn lengthen(checker: &Checker, granule: &[Word32]) -> Option<u32> {
-    let next = |number: u32| checker.chain_at(number).next.load();
-    let number = checker.take(&checker.words.chains, checker.chains.len(), next)?;
-    let (chain, last) = (checker.chain_at(number), &granule[WORDS - 1]);
-    chain.entries.iter().for_each(|word| word.store(0));
-    match first_chain(last.load()) {
-        Some(first) => chain.next.store(first),
-        None => {
-            chain.next.store(0);
-            chain.entries[0].store(last.load());
-        }
-    }
-    last.store(number << NUMBER_SHIFT);
-    Some(number)
 }

@@ -16,12 +16,11 @@
 //! processes or windows may write without this window's operations, are not compared.
 
 use super::report::{self, Conflict, FoundConflict};
-use super::rules::AccessKind;
-use super::shadow::{Accessing, GRANULE_BYTES, Judgement};
-use super::window::{ByteRun, CheckedWindow};
+use super::shadow::{Accessing, GRANULE_BYTES};
+use super::window::{AccessedBytes, ByteRun, CheckedWindow};
 use super::{CheckState, CheckedAccess, Checker, SITES};
 use crate::call::Call;
-use crate::prim::{Waiter, Word64, line_by_binding};
+use crate::prim::{Waiter, Word32, Word64, line_by_binding};
 use crate::shm::{PageWords, PartWords, read_span};
 use std::panic::Location;
 use std::sync::{Arc, Weak};
@@ -69,86 +68,94 @@ fn bytes_in(word: u64) -> u64 {
     (set >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
-/// The words of a page that bytes from `from` on lie in: for each its number, and its value with those bytes.
-fn words_with<'p>(
-    page: &'p PageWords,
+/// Calls `each` with the words of a page that bytes from `from` on lie in: the word, its number, and its value with
+/// those bytes.
+#[inline]
+fn words_with(
+    page: &PageWords,
     from: usize,
-    bytes: &'p [u8],
-) -> impl Iterator<Item = (&'p Word64, usize, u64)> {
-    let (first, end) = (from / 8, (from + bytes.len()).div_ceil(8));
-    (first..end).map(move |number| {
-        let (begin, stop) = ((number * 8).max(from), (number * 8 + 8).min(from + bytes.len()));
-        let word = &page.copy[number];
-        let value = match bytes[begin - from..stop - from].try_into() {
-            Ok(whole) => u64::from_le_bytes(whole),
-            Err(_) => {
-                let mut all = word.load().to_le_bytes();
-                all[begin % 8..][..stop - begin].copy_from_slice(&bytes[begin - from..stop - from]);
-                u64::from_le_bytes(all)
-            }
-        };
-        (word, number, value)
-    })
+    bytes: &[u8],
+    mut each: impl FnMut(&Word64, usize, u64),
+) {
+    let (begin, behind) = (from / 8, (from + bytes.len()) / 8);
+    let aligned = bytes.len().min(from.wrapping_neg() % 8);
+    let (head, rest) = bytes.split_at(aligned);
+    let (whole, tail) = rest.split_at(rest.len() / 8 * 8);
+    let mut partial = |number: usize, at: usize, some: &[u8]| {
+        let mut all = page.copy[number].load().to_le_bytes();
+        all[at..at + some.len()].copy_from_slice(some);
+        each(&page.copy[number], number, u64::from_le_bytes(all));
+    };
+    if !head.is_empty() {
+        partial(begin, from % 8, head);
+    }
+    if !tail.is_empty() {
+        partial(behind, 0, tail);
+    }
+    let first = begin + usize::from(!head.is_empty());
+    let words = page.copy[first.min(WORDS)..].iter().zip(first..);
+    for (bytes, (word, number)) in whole.chunks_exact(8).zip(words) {
+        each(word, number, u64::from_le_bytes(bytes.try_into().expect("eight bytes")));
+    }
 }
 
 /// Updates the copy of a page with bytes from `from` on, and adds those that differ to `bits`.
 fn update(page: &PageWords, from: usize, bytes: &[u8], bits: &mut Bits) -> bool {
-    if bytes.len() == PageWords::BYTES {
-        return !is_same(page, bytes) && update_whole(page, bytes, bits);
-    }
-    let mut has_changed = false;
-    for (word, number, value) in words_with(page, from, bytes) {
-        let changed = bytes_in(word.load() ^ value);
-        if changed != 0 {
+    let mut differs = 0;
+    words_with(page, from, bytes, |word, _, value| differs |= word.load() ^ value);
+    if differs != 0 {
+        words_with(page, from, bytes, |word, number, value| {
+            bits[number / 8] |= bytes_in(word.load() ^ value) << (number % 8 * 8);
             word.store(value);
-            bits[number / 8] |= changed << (number % 8 * 8);
-            has_changed = true;
-        }
-    }
-    has_changed
-}
-
-/// [`update`] of a whole page.
-fn update_whole(page: &PageWords, bytes: &[u8], bits: &mut Bits) -> bool {
-    let lines = bytes.chunks_exact(64).zip(page.copy.chunks_exact(8)).zip(bits);
-    for ((bytes, words), bits) in lines {
-        for (at, (bytes, word)) in bytes.chunks_exact(8).zip(words).enumerate() {
-            let value = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-            *bits |= bytes_in(word.load() ^ value) << (at * 8);
-            word.store(value);
-        }
-    }
-    true
-}
-
-/// Whether a whole page is its copy.
-fn is_same(page: &PageWords, bytes: &[u8]) -> bool {
-    bytes.chunks_exact(64).zip(page.copy.chunks_exact(8)).all(|(bytes, words)| {
-        let differs = bytes.chunks_exact(8).zip(words).fold(0, |differs, (chunk, word)| {
-            differs | word.load() ^ u64::from_le_bytes(chunk.try_into().expect("eight bytes"))
         });
-        differs == 0
-    })
+    }
+    differs != 0
 }
 
-/// Parts of one page of each run, with the page's number, the first byte in it, and as many bytes of `all`, which
-/// has the runs one behind the other.
-fn by_pages<'a>(
-    runs: &'a [ByteRun],
-    all: &'a [u8],
-) -> impl Iterator<Item = (usize, usize, &'a [u8])> {
-    let mut rest = all;
+/// Divides runs at the ends of pages.
+fn by_pages(runs: &[ByteRun]) -> impl Iterator<Item = ByteRun> {
+    let page = PageWords::BYTES as u64;
     runs.iter().flat_map(move |run| {
-        let (mut bytes, behind) = rest.split_at(run.bytes as usize);
-        rest = behind;
-        let mut at = run.start as usize;
+        let (mut at, end) = (run.start, run.start + run.bytes);
         std::iter::from_fn(move || {
-            let (page, from) = (at / PageWords::BYTES, at % PageWords::BYTES);
-            let (now, later) = bytes.split_at(bytes.len().min(PageWords::BYTES - from));
-            (at, bytes) = (at + now.len(), later);
-            (!now.is_empty()).then_some((page, from, now))
+            let bytes = (end - at).min(page - at % page);
+            at += bytes;
+            (bytes != 0).then(|| ByteRun { start: at - bytes, bytes })
         })
     })
+}
+
+impl AccessedBytes<'_> {
+    /// Reads all runs, and calls `each` with the parts of one page of each: the page's number, the first byte in it,
+    /// and the bytes. Returns whether all could be read.
+    fn read_pages(&self, mut each: impl FnMut(usize, usize, &[u8])) -> bool {
+        let mut buffer = [0; PageWords::BYTES];
+        let (mut together, mut bytes) = (Vec::new(), 0);
+        let mut read = |together: &[ByteRun]| {
+            let all = together.iter().map(|run| run.bytes as usize).sum();
+            let is_read = (self.read)(together, &mut buffer[..all]);
+            let mut rest = &buffer[..if is_read { all } else { 0 }];
+            for ByteRun { start, bytes } in together.iter().filter(|_| is_read) {
+                let (now, behind) = rest.split_at(*bytes as usize);
+                let (page, from) =
+                    (*start as usize / PageWords::BYTES, *start as usize % PageWords::BYTES);
+                each(page, from, now);
+                rest = behind;
+            }
+            is_read
+        };
+        for run in by_pages(&self.runs) {
+            if bytes + run.bytes > PageWords::BYTES as u64 {
+                if !read(&together) {
+                    return false;
+                }
+                (bytes, together) = (0, Vec::new());
+            }
+            bytes += run.bytes;
+            together.push(run);
+        }
+        read(&together)
+    }
 }
 
 /// The copy of a part.
@@ -205,72 +212,79 @@ impl CheckedWindow {
         stored
     }
 
-    /// What its owner has stored to these runs of a part, which have those bytes now. Under the part's lock.
-    pub(super) fn changed(&self, target: u32, runs: &[ByteRun], bytes: &[u8]) -> Vec<StoredPage> {
+    /// What its owner has stored to the bytes of a part that an operation is about to access. Under the part's lock.
+    pub(super) fn changed(&self, target: u32, accessed: &AccessedBytes<'_>) -> Vec<StoredPage> {
         let (mut stored, pages) = (Vec::<StoredPage>::new(), self.pages_of(target));
         if self.parts[target as usize].state.load() != LOOKED_FOR {
             return stored;
         }
-        for (number, from, bytes) in by_pages(runs, bytes) {
-            let (Some(page), mut bits) = (pages.get(number), [0; WORDS / 8]) else { continue };
+        accessed.read_pages(|number, from, bytes| {
+            let (Some(page), mut bits) = (pages.get(number), [0; WORDS / 8]) else { return };
             if update(page, from, bytes, &mut bits) {
                 match stored.last_mut().filter(|last| last.page == number) {
                     Some(last) => last.bits.iter_mut().zip(bits).for_each(|(all, new)| *all |= new),
                     None => stored.push(StoredPage { page: number, bits }),
                 }
             }
-        }
+        });
         stored
     }
 
-    /// An operation has written those bytes to these runs. Under the part's lock.
-    pub(super) fn written(&self, target: u32, runs: &[ByteRun], bytes: &[u8]) {
-        for (number, from, bytes) in by_pages(runs, bytes) {
-            if let Some(page) = self.pages_of(target).get(number) {
-                words_with(page, from, bytes).for_each(|(word, _, value)| word.store(value));
+    /// An operation has written these bytes. Under the part's lock.
+    pub(super) fn written(&self, target: u32, accessed: &AccessedBytes<'_>) {
+        let pages = self.pages_of(target);
+        accessed.read_pages(|number, from, bytes| {
+            if let Some(page) = pages.get(number) {
+                words_with(page, from, bytes, |word, _, value| word.store(value));
             }
-        }
+        });
     }
 }
 
-/// The records of a page. Under the lock of the tables.
+/// The records of a page. Under the part's lock.
 impl CheckedWindow {
     /// Records stores of the owner of a part between two of its calls, the later one unknown if another rank has
     /// found them. Returns new conflicts with earlier accesses.
     pub(super) fn record_stores(
         &self,
-        checker: &Checker,
+        (checker, waiter): (&Checker, &Waiter<'_>),
         state: &mut CheckState,
         target: u32,
         stored: &[StoredPage],
         later: Option<u32>,
     ) -> Vec<Conflict> {
         let (part, rank) = (&self.parts[target as usize], self.world[target as usize]);
-        let site = checker.interval(state, part.site.load(), later);
+        let since = part.since.load();
+        let operation = checker.exclusively(waiter, || {
+            let site = checker.interval(state, part.site.load(), later);
+            (site, checker.store_operation(self.block, rank, since, site))
+        });
+        let Some((site, number)) = operation else { return Vec::new() };
         if let (Some(StoredPage { page, bits }), Some(_)) = (stored.first(), later)
             && let Some((granule, mask)) = masks(bits).next()
         {
             self.latest_store.set(site, &bytes_of((page * WORDS + granule) as u64, mask));
         }
-        let since = part.since.load();
-        let Some(number) = checker.store_operation(self.block, rank, since, site) else {
-            return Vec::new();
-        };
+        let Some(number) = number else { return Vec::new() };
         let clock = checker.known_by(rank);
-        let (kind, latest) = (AccessKind::Store, (0, Judgement::default()));
         let mut accessing =
-            Accessing { checker, clock: &clock, rank, number, kind, datatype: 0, op: 0, latest };
-        let (mut found, pages) = (Vec::new(), self.pages_of(target));
+            Accessing::new((checker, waiter), (rank, &clock), number, &CheckedAccess::store());
+        let (mut found, heads) = (Vec::new(), self.heads_of(target));
         for StoredPage { page: at, bits } in stored {
-            let page = &pages[*at];
-            if page.is_accessed.load() != 0 {
+            if heads[*at].is_accessed.load() != 0 {
                 self.judge_stores(&mut accessing, target, (*at, bits), &mut found);
             }
-            self.add_record(checker, target, *at, number, bits);
+            self.add_record(&mut accessing, (target, *at), (number, bits));
         }
-        let new = report::record(checker, state, (&self.name, target), number, &found, &clock);
-        checker.release(number);
-        new
+        let record =
+            || report::record(checker, state, (&self.name, target), number, &found, &clock);
+        let new = match found.is_empty() {
+            true => None,
+            false => checker.exclusively(waiter, record),
+        };
+        accessing.release(number, 1);
+        accessing.finish();
+        new.unwrap_or_default()
     }
 
     /// Judges stores to a page against the entries of the shadow.
@@ -290,50 +304,44 @@ impl CheckedWindow {
         }
     }
 
-    /// Adds a record to a page.
-    fn add_record(&self, checker: &Checker, target: u32, at: usize, number: u32, bits: &Bits) {
-        let page = &self.pages_of(target)[at];
-        for (other, bytes) in page.numbers.iter().zip(&page.bytes) {
+    /// Adds a record of operation `number` to a page.
+    fn add_record(
+        &self,
+        accessing: &mut Accessing<'_>,
+        (target, at): (u32, usize),
+        (number, bits): (u32, &Bits),
+    ) {
+        let (head, page) = (&self.heads_of(target)[at], &self.pages_of(target)[at]);
+        for (other, bytes) in head.numbers.iter().zip(&page.bytes) {
             let found = other.load();
-            if found != 0 && self.all_know(checker, found) {
+            if found != 0 && self.all_know(accessing.checker, found) {
                 other.store(0);
                 bytes.iter().for_each(|word| word.store(0));
-                checker.release(found);
+                accessing.release(found, 1);
             }
         }
-        let is_free = |other: &crate::prim::Word32| other.load() == 0;
-        let slot = page.numbers.iter().position(is_free).unwrap_or_else(|| {
-            self.spill(checker, target, at);
+        let is_free = |other: &Word32| other.load() == 0;
+        let slot = head.numbers.iter().position(is_free).unwrap_or_else(|| {
+            self.spill(accessing, target, at);
             0
         });
         page.bytes[slot].iter().zip(bits).for_each(|(word, bits)| word.store(*bits));
-        page.numbers[slot].store(number);
-        checker.retain(number);
+        head.numbers[slot].store(number);
+        accessing.checker.retain(number, 1);
     }
 
     /// Turns the first record of a page into entries of the shadow.
-    fn spill(&self, checker: &Checker, target: u32, at: usize) {
-        let page = &self.pages_of(target)[at];
-        let number = page.numbers[0].load();
-        let (kind, latest) = (AccessKind::Store, (0, Judgement::default()));
-        let accessing = Accessing {
-            checker,
-            clock: &[],
-            rank: checker.rank,
-            number,
-            kind,
-            datatype: 0,
-            op: 0,
-            latest,
-        };
-        page.is_accessed.store(1);
+    fn spill(&self, accessing: &mut Accessing<'_>, target: u32, at: usize) {
+        let (head, page) = (&self.heads_of(target)[at], &self.pages_of(target)[at]);
+        let number = head.numbers[0].load();
+        head.is_accessed.store(1);
         for (granule, mask) in masks(&page.bytes[0].each_ref().map(Word64::load)) {
             let words = self.granule(target, (at * WORDS + granule) as u64);
-            if !words.is_some_and(|words| accessing.add(words, mask)) {
-                checker.words.is_full.store(1);
+            if !words.is_some_and(|words| accessing.add(words, number, mask)) {
+                accessing.checker.words.is_full.store(1);
             }
         }
-        checker.release(number);
+        accessing.release(number, 1);
     }
 
     /// Whether every rank of the window knows of a store.
@@ -354,17 +362,20 @@ impl CheckedWindow {
         part: ByteRun,
         found: &mut Vec<FoundConflict>,
     ) {
-        let pages = self.pages_of(target);
+        let (heads, pages) = (self.heads_of(target), self.pages_of(target));
         let end = part.start + part.bytes;
         let bytes = PageWords::BYTES as u64;
         for at in part.start / bytes..end.div_ceil(bytes).min(pages.len() as u64) {
-            let page = &pages[at as usize];
-            page.is_accessed.store(1);
-            for (number, stored) in page.numbers.iter().zip(&page.bytes) {
+            let head = &heads[at as usize];
+            if head.is_accessed.load() == 0 {
+                head.is_accessed.store(1);
+            }
+            for (number, stored) in head.numbers.iter().zip(0..) {
                 let number = number.load();
                 if number == 0 || !accessing.conflicts_with(number) {
                     continue;
                 }
+                let stored = &pages[at as usize].bytes[stored];
                 for (granule, mask) in masks(&stored.each_ref().map(Word64::load)) {
                     let granule = at * WORDS as u64 + granule as u64;
                     let shared = mask & mask_of(granule, part);
@@ -403,7 +414,7 @@ impl Checker {
     /// A window of this rank exists from now on.
     pub(crate) fn watch(&self, window: &Arc<CheckedWindow>, waiter: &Waiter<'_>) {
         let mut state = self.state();
-        let site = self.site_of(&mut state, waiter, "the window's creation".into());
+        let site = self.text_of(&mut state, waiter, "the window's creation");
         for other in state.windows.iter().filter_map(Weak::upgrade) {
             if other.ignore_overlapping(window.own.base() as u64, window.own.len()) {
                 window.ignore_stores(window.rank);
@@ -457,19 +468,18 @@ impl Checker {
         let line = line_by_binding().or_else(|| at.map(ToString::to_string));
         let text =
             line.map_or_else(|| call.name().into(), |line| format!("{} at {line}", call.name()));
-        let site = self.site_of(&mut self.state(), waiter, text);
+        let site = self.text_of(&mut self.state(), waiter, &text);
         for window in &windows {
             let part = &window.parts[window.rank as usize];
             // If the job ends, so does the check.
-            let stored = part.lock.0.run(SITES, waiter, |_| window.compare()).unwrap_or_default();
-            if !stored.is_empty() {
-                let mut state = self.state();
-                let new = self.words.lock.0.run(SITES, waiter, |_| {
-                    window.record_stores(self, &mut state, window.rank, &stored, Some(site))
-                });
-                drop(state);
-                report::print(&new.unwrap_or_default());
-            }
+            let new = part.lock.0.run(SITES, waiter, |_| match &window.compare()[..] {
+                [] => Vec::new(),
+                stored => {
+                    let state = &mut self.state();
+                    window.record_stores((self, waiter), state, window.rank, stored, Some(site))
+                }
+            });
+            report::print(&new.unwrap_or_default());
         }
         Some(Looked { windows, site })
     }
@@ -482,17 +492,6 @@ impl Checker {
             let part = &window.parts[window.rank as usize];
             part.site.store(site);
             part.since.store(since);
-        }
-    }
-
-    /// The number of a call of the program with its line.
-    fn site_of(&self, state: &mut CheckState, waiter: &Waiter<'_>, text: String) -> u32 {
-        match state.lines.get(&text) {
-            Some(number) => *number,
-            None => {
-                let number = self.words.lock.0.run(SITES, waiter, |_| self.text(state, &text));
-                number.unwrap_or_default()
-            }
         }
     }
 
@@ -516,13 +515,10 @@ impl Checker {
     /// The operation that stands for stores of a rank. It has one entry until the caller releases that. Under the
     /// lock; `None` if the table is full.
     fn store_operation(&self, window: u64, rank: u32, since: u64, site: u32) -> Option<u32> {
-        let next = |number: u32| self.operation_at(number).entries.load();
-        let number = self.take(&self.words.operations, self.operations.len(), next)?;
+        let number = self.take_operation()?;
         let operation = self.operation_at(number);
-        let (call, kind) = (Call::None, AccessKind::Store);
-        let access = CheckedAccess { call, kind, datatype: 0, op: 0, at: Location::caller() };
         operation.rank.store(rank);
-        operation.what.store(access.word());
+        operation.what.store(CheckedAccess::store().word());
         operation.site.store(site);
         operation.entries.store(1);
         operation.issued.store(since);
@@ -544,6 +540,7 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
+    use super::super::EpochKind;
     use super::*;
     use proptest::prelude::*;
 
@@ -556,15 +553,38 @@ mod tests {
         }
 
         #[test]
-        fn runs_are_divided_at_pages(runs in prop::collection::vec((0..20_000u64, 0..9_000u64), 1..4)) {
+        fn accessed_bytes_are_read_page_by_page(runs in prop::collection::vec((0..20_000u64, 0..9_000u64), 1..4)) {
             let runs: Vec<_> = runs.iter().map(|(start, bytes)| ByteRun { start: *start, bytes: *bytes }).collect();
-            let expected = runs.iter().flat_map(|run| run.start..run.start + run.bytes);
-            let all: Vec<u8> = expected.clone().map(|at| at as u8).collect();
-            let found = by_pages(&runs, &all).flat_map(|(page, from, bytes)| {
+            let expected: Vec<u64> = runs.iter().flat_map(|run| run.start..run.start + run.bytes).collect();
+            let read = |runs: &[ByteRun], to: &mut [u8]| {
+                let all = runs.iter().flat_map(|run| run.start..run.start + run.bytes);
+                to.iter_mut().zip(all).for_each(|(byte, at)| *byte = at as u8);
+                true
+            };
+            let accessed = AccessedBytes { runs, read: &read, buffers: Vec::new(), epoch: EpochKind::Other };
+            let mut found = Vec::new();
+            let is_read = accessed.read_pages(|page, from, bytes| {
                 assert!(from + bytes.len() <= PageWords::BYTES);
-                (page * PageWords::BYTES + from..).map(|at| at as u64).zip(bytes.to_vec())
+                found.extend((page * PageWords::BYTES + from..).map(|at| at as u64).zip(bytes.to_vec()));
             });
-            prop_assert!(found.eq(expected.map(|at| (at, at as u8))));
+            prop_assert!(is_read);
+            prop_assert!(found.into_iter().eq(expected.into_iter().map(|at| (at, at as u8))));
+        }
+
+        #[test]
+        fn words_of_a_page_get_their_bytes(from in 0..PageWords::BYTES, bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let bytes = &bytes[..bytes.len().min(PageWords::BYTES - from)];
+            let page = PageWords {
+                bytes: std::array::from_fn(|_| std::array::from_fn(|_| Word64::default())),
+                copy: std::array::from_fn(|_| Word64::default()),
+            };
+            let (mut bits, mut expected) = ([0; WORDS / 8], [0u8; PageWords::BYTES]);
+            expected[from..from + bytes.len()].copy_from_slice(bytes);
+            prop_assert_eq!(update(&page, from, bytes, &mut bits), bytes.iter().any(|byte| *byte != 0));
+            let found = page.copy.iter().flat_map(|word| word.load().to_le_bytes());
+            prop_assert!(found.eq(expected));
+            let is_set = |at: usize| bits[at / 64] >> (at % 64) & 1 == 1;
+            prop_assert!((0..PageWords::BYTES).all(|at| is_set(at) == (expected[at] != 0)));
         }
     }
 }

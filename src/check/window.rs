@@ -14,15 +14,16 @@
 //! A lock or start with NOCHECK synchronises nothing.
 
 use super::assertions::LatestStore;
-use super::report::{self, FoundConflict};
-use super::shadow::{Accessing, GRANULE_BYTES, Judgement, WORDS};
+use super::report::{self, Conflict, FoundConflict};
+use super::shadow::{Accessing, GRANULE_BYTES, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, mask_of};
 use super::{AccessKind, CheckedAccess, Checker, EpochKind, OwnBuffer, SITES};
 use crate::call::Call;
 use crate::error::Result;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
-use crate::shm::{PageWords, PartWords, PlacedSlice, Segment, Span};
+use crate::shm::{PageHead, PageWords, PartWords, PlacedSlice, Segment, Span};
 use crate::sync::LockType;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Clocks of a target.
@@ -83,6 +84,8 @@ pub(crate) struct CheckedWindow {
     /// Which operations concurrent accumulates of one element may have.
     ops: ConcurrentOps,
     pages: PlacedSlice<PageWords>,
+    /// The heads of these pages.
+    heads: PlacedSlice<PageHead>,
     /// The first page of each rank's part, and after the last one the number of all.
     first_page: Box<[u64]>,
 }
@@ -113,6 +116,7 @@ pub(crate) enum ConcurrentOps {
 struct Tables {
     shadow: u64,
     parts: u64,
+    heads: u64,
     pages: u64,
     end: u64,
 }
@@ -138,9 +142,11 @@ impl CheckedWindow {
         let shadow = Self::words_of(ranks) as u64 * clocks as u64 * 8;
         let shadow_end = shadow.saturating_add(granules.saturating_mul(WORDS as u64 * 4));
         let parts = shadow_end.checked_next_multiple_of(align).unwrap_or(u64::MAX);
-        let pages_start = parts.saturating_add(ranks as u64 * size_of::<PartWords>() as u64);
-        let bytes = pages.saturating_mul(size_of::<PageWords>() as u64);
-        Tables { shadow, parts, pages: pages_start, end: pages_start.saturating_add(bytes) }
+        let heads = parts.saturating_add(ranks as u64 * size_of::<PartWords>() as u64);
+        let bytes = |size: usize| pages.saturating_mul(size as u64);
+        let pages_start = heads.saturating_add(bytes(size_of::<PageHead>()));
+        let end = pages_start.saturating_add(bytes(size_of::<PageWords>()));
+        Tables { shadow, parts, heads, pages: pages_start, end }
     }
 
     fn words_of(ranks: usize) -> usize {
@@ -179,6 +185,7 @@ impl CheckedWindow {
             fences: Word32::default(),
             latest_store: LatestStore::default(),
             ops: of.ops,
+            heads: segment.place_all(at + tables.heads, pages as usize)?,
             pages: segment.place_all(at + tables.pages, pages as usize)?,
             first_page: first_page.into(),
         })
@@ -192,15 +199,29 @@ impl CheckedWindow {
 
     /// The pages of a part whose stores are looked for.
     pub(super) fn pages_of(&self, target: u32) -> &[PageWords] {
+        &self.pages[self.page_numbers(target)]
+    }
+
+    /// Their heads.
+    pub(super) fn heads_of(&self, target: u32) -> &[PageHead] {
+        &self.heads[self.page_numbers(target)]
+    }
+
+    fn page_numbers(&self, target: u32) -> Range<usize> {
         let [first, end] = [0, 1].map(|more| self.first_page[target as usize + more] as usize);
-        &self.pages[first..end]
+        first..end
     }
 
     /// The words of a granule of a part.
     pub(super) fn granule(&self, target: u32, granule: u64) -> Option<&[Word32]> {
+        self.granules(target, granule..granule + 1)
+    }
+
+    /// The words of some granules of a part.
+    fn granules(&self, target: u32, granules: Range<u64>) -> Option<&[Word32]> {
         let [first, end] = [0, 1].map(|more| self.first[target as usize + more]);
-        let at = (granule < end - first).then(|| (first + granule) as usize * WORDS)?;
-        Some(&self.shadow[at..at + WORDS])
+        let at = |granule: u64| (first + granule) as usize * WORDS;
+        (granules.end <= end - first).then(|| &self.shadow[at(granules.start)..at(granules.end)])
     }
 
     fn clock(&self, number: usize) -> &[Word64] {
@@ -381,12 +402,6 @@ impl AccessedBytes<'_> {
             None => self.runs.push(run),
         }
     }
-
-    fn read(&self) -> Option<Vec<u8>> {
-        let bytes = self.runs.iter().map(|run| run.bytes as usize).sum();
-        let mut all = vec![0; bytes];
-        (self.read)(&self.runs, &mut all).then_some(all)
-    }
 }
 
 /// Accesses.
@@ -401,24 +416,23 @@ impl CheckedWindow {
         accessed: &AccessedBytes<'_>,
         act: impl FnOnce() -> R,
     ) -> R {
-        let Some(part) = self.compared(target) else {
-            self.judge(checker, waiter, (access, target), accessed, &[]);
-            return act();
-        };
-        let (mut act, mut done) = (Some(act), None);
+        let is_compared = self.compared(target).is_some();
+        let (mut act, mut done, mut new) = (Some(act), None, Vec::new());
         // If the job ends, so does the check.
-        let _ = part.lock.0.run(SITES, waiter, |_| {
-            let before = accessed.read();
-            let stored = before.map(|bytes| self.changed(target, &accessed.runs, &bytes));
-            let stored = stored.unwrap_or_default();
-            self.judge(checker, waiter, (access, target), accessed, &stored);
-            done = act.take().map(|act| act());
-            if !access.kind.only_reads()
-                && let Some(bytes) = accessed.read()
-            {
-                self.written(target, &accessed.runs, &bytes);
+        let _ = self.parts[target as usize].lock.0.run(SITES, waiter, |_| {
+            let stored = match is_compared {
+                true => self.changed(target, accessed),
+                false => Vec::new(),
+            };
+            new = self.judge((checker, waiter), (access, target), accessed, &stored);
+            if is_compared {
+                done = act.take().map(|act| act());
+                if !access.kind.only_reads() {
+                    self.written(target, accessed);
+                }
             }
         });
+        report::print(&new);
         match act {
             Some(act) => act(),
             None => done.expect("it was run under the lock"),
@@ -434,66 +448,56 @@ impl CheckedWindow {
         }
     }
 
-    /// Judges and records an access, after the stores of the owner that it has found.
+    /// Judges and records an access, after the stores of the owner that it has found. Returns new conflicts. Under the
+    /// part's lock.
     fn judge(
         &self,
-        checker: &Checker,
-        waiter: &Waiter<'_>,
+        (checker, waiter): (&Checker, &Waiter<'_>),
         (access, target): (&CheckedAccess, u32),
         accessed: &AccessedBytes<'_>,
         stored: &[StoredPage],
-    ) {
+    ) -> Vec<Conflict> {
         let (mut new, line) = (Vec::new(), line_by_binding());
         let access = &CheckedAccess { op: self.op_of(access), ..*access };
-        let mut state = checker.state();
-        // If the job ends, so does the check.
-        let _ = checker.words.lock.0.run(SITES, waiter, |_| {
-            std::mem::take(&mut state.closed)
-                .into_iter()
-                .for_each(|number| checker.release(number));
-            if !stored.is_empty() {
-                new = self.record_stores(checker, &mut state, target, stored, None);
-            }
-            let number = checker.operation(&mut state, self.block, target, access, line.as_deref());
-            let Some(number) = number else { return };
-            let clock = std::mem::take(&mut state.clock);
-            let mut accessing = Accessing {
-                checker,
-                clock: &clock,
-                rank: checker.rank,
-                number,
-                kind: access.kind,
-                datatype: u32::from(access.datatype),
-                op: access.op.into(),
-                latest: (0, Judgement::default()),
-            };
-            let mut found = Vec::new();
-            for part in &accessed.runs {
-                self.touch_pages(&mut accessing, target, *part, &mut found);
-                self.touch(&mut accessing, target, *part, &mut found);
-            }
+        let state = &mut *checker.state();
+        if !stored.is_empty() {
+            new = self.record_stores((checker, waiter), state, target, stored, None);
+        }
+        let of = (self.block, target);
+        let number = checker.operation(state, waiter, of, access, line.as_deref());
+        let Some(number) = number else { return new };
+        let clock = std::mem::take(&mut state.clock);
+        let of_this = (checker.rank, &*clock);
+        let mut accessing = Accessing::new((checker, waiter), of_this, number, access);
+        let mut found = Vec::new();
+        for part in &accessed.runs {
+            self.touch_pages(&mut accessing, target, *part, &mut found);
+            self.touch(&mut accessing, target, *part, &mut found);
+        }
+        accessing.finish();
+        if !found.is_empty() {
             let of = (&*self.name, target);
-            new.extend(report::record(checker, &mut state, of, number, &found, &clock));
-            state.clock = clock;
-            if access.call.has_request() && access.kind.only_reads() {
-                // The program may wait for its request, which completes it at the target, too.
-                checker.completed_alone(&mut state, number);
-            }
-            if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
-                let (of, first) = ((number, target), accessed.runs.first());
-                new.extend(self.updates(checker, &mut state, of, accessed.epoch, first));
-            }
-            if !accessed.buffers.is_empty() {
-                let of = (access, checker.operation_at(number).site.load(), target);
-                new.extend(self.use_buffers(checker, &mut state, of, &accessed.buffers));
-            }
-        });
-        drop(state);
+            let record = || report::record(checker, state, of, number, &found, &clock);
+            new.extend(checker.exclusively(waiter, record).unwrap_or_default());
+        }
+        state.clock = clock;
+        if access.call.has_request() && access.kind.only_reads() {
+            // The program may wait for its request, which completes it at the target, too.
+            checker.completed_alone(state, number);
+        }
+        if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
+            let (of, first) = ((number, target), accessed.runs.first());
+            new.extend(self.updates((checker, waiter), state, of, accessed.epoch, first));
+        }
+        if !accessed.buffers.is_empty() {
+            let of = (access, checker.operation_at(number).site.load(), target);
+            new.extend(self.use_buffers((checker, waiter), state, of, &accessed.buffers));
+        }
         if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
             // A rank that waits for a value may see this one before its flush.
-            checker.raise([self.of_target(target, OfTarget::Rung)]);
+            checker.raise_in(state, [self.of_target(target, OfTarget::Rung)]);
         }
-        report::print(&new);
+        new
     }
 
     /// Accesses a run of bytes.
@@ -504,16 +508,29 @@ impl CheckedWindow {
         part: ByteRun,
         found: &mut Vec<FoundConflict>,
     ) {
-        let (begin, end) =
-            (part.start / GRANULE_BYTES, (part.start + part.bytes).div_ceil(GRANULE_BYTES));
-        for granule in begin..end {
-            let Some(words) = self.granule(target, granule) else { return };
-            let is_recorded = accessing.access(words, mask_of(granule, part), |number, shared| {
-                FoundConflict::add(found, number, bytes_of(granule, shared));
-            });
+        let (mut granule, last) = (part.start / GRANULE_BYTES, part.start + part.bytes);
+        // Behind the granules of which all bytes are accessed.
+        let whole = last / GRANULE_BYTES;
+        while granule * GRANULE_BYTES < last {
+            let mask = mask_of(granule, part);
+            let is_whole = granule < whole && mask.count_ones() as u64 == GRANULE_BYTES;
+            let until = if is_whole { whole } else { granule + 1 };
+            let Some(words) = self.granules(target, granule..until) else { return };
+            let (granules, is_recorded) = match is_whole {
+                true => accessing.access_alike(words, |at, number, shared| {
+                    FoundConflict::add(found, number, bytes_of(granule + at as u64, shared));
+                }),
+                false => {
+                    let add = |number, shared| {
+                        FoundConflict::add(found, number, bytes_of(granule, shared));
+                    };
+                    (1, accessing.access(words, mask, add))
+                }
+            };
             if !is_recorded {
                 accessing.checker.words.is_full.store(1);
             }
+            granule += granules as u64;
         }
     }
 }

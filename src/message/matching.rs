@@ -4,8 +4,9 @@
 //! tables list entries with the same envelope in order of arrival, so the next match is at the front of a
 //! list.
 
+use crate::mixer::Mixer;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 /// The envelope of a message, or the one that a receive asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,28 +34,6 @@ impl Envelope {
         self.context == message.context
             && (self.source == message.source || self.source == Self::ANY_SOURCE)
             && (self.tag == message.tag || self.tag == Self::ANY_TAG)
-    }
-}
-
-/// A few multiplications: envelopes come from the ranks of the job, so no attack is expected.
-#[derive(Default)]
-pub(super) struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-    fn write_u32(&mut self, n: u32) {
-        self.write_u64(n.into());
-    }
-    fn write_i32(&mut self, n: i32) {
-        self.write_u64(n as u64);
-    }
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0.rotate_left(23) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the ranks of a checked job share (`rmarun --check`): the lines of the program, the operations that
-//! the shadows of windows name, and the conflicts that were found. All but `lines` of [`SiteWords`] changes
-//! only under the lock of [`CheckWords`]. Zero bytes are the initial state.
+//! the shadows of windows name, and the conflicts that were found. Tables grow and shrink only under the lock of
+//! [`CheckWords`]. Zero bytes are the initial state.
 
 use crate::prim::{Word32, Word64};
 use crate::sync::{Line, RobustExclusion};
@@ -72,8 +72,7 @@ impl ChainWords {
     pub(crate) const ENTRIES: usize = 7;
 }
 
-/// Stores of the program to one rank's part. `state` and the pages change under `lock`, the numbers and bytes of
-/// their records under the lock of [`CheckWords`].
+/// One rank's part. Its shadow, `state` and the pages change under `lock`.
 #[repr(C, align(128))]
 pub(crate) struct PartWords {
     pub(crate) lock: Line<RobustExclusion>,
@@ -92,13 +91,19 @@ pub(crate) struct PartWords {
     pub(crate) noput_site: Word32,
 }
 
+/// What most operations need to know of a page of a part. Heads lie together, so that they stay in the cache.
+#[repr(C)]
+pub(crate) struct PageHead {
+    /// 1 when an operation has accessed the page.
+    pub(crate) is_accessed: Word32,
+    /// The operations that stand for stores.
+    pub(crate) numbers: [Word32; PageWords::RECORDS],
+}
+
 /// A page of a part.
 #[repr(C)]
 pub(crate) struct PageWords {
-    /// 1 when an operation has accessed it.
-    pub(crate) is_accessed: Word32,
-    /// The operations that stand for stores, and for each the bytes that they have changed, a bit for each.
-    pub(crate) numbers: [Word32; PageWords::RECORDS],
+    /// For each operation that stands for stores the bytes that it has changed, a bit for each.
     pub(crate) bytes: [[Word64; PageWords::WORDS / 8]; PageWords::RECORDS],
     /// The contents, as operations and the stores that are known have left them.
     pub(crate) copy: [Word64; PageWords::WORDS],
