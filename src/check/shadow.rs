@@ -1,7 +1,9 @@
 //! The accesses of a granule that a later one may conflict with.
 //!
 //! An entry is the number of an operation and a bit for each byte of the granule. A granule has four words.
-//! More entries lie in chains; the last word then has the number of the first chain, and no bits.
+//! Further entries lie in a chain; the last word then has the chain's number, and no bits. A chain does not change:
+//! an access that changes the entries makes another one. So granules that are accessed together share their chain,
+//! and those behind each other with the same words are judged together.
 
 use super::rules::{AccessKind, Rule};
 use super::{CheckedAccess, Checker};
@@ -13,27 +15,31 @@ use std::iter::successors;
 pub(super) const GRANULE_BYTES: u64 = 8;
 /// Words of a granule.
 pub(super) const WORDS: usize = 4;
+const LAST: usize = WORDS - 1;
 const NUMBER_SHIFT: u32 = 8;
 const BYTES: u32 = 0xff;
+/// Records of a chain that are followed: in damaged tables it may have no end.
+const MOST_FOLLOWED: usize = 1 << 14;
 
-/// An access of this rank to one granule after the other.
+/// An access of a rank to one granule after the other.
 pub(super) struct Accessing<'c> {
     pub(super) checker: &'c Checker,
-    /// What the rank knows of the others' clocks.
-    pub(super) clock: &'c [u64],
-    /// The rank that accesses.
-    pub(super) rank: u32,
+    waiter: &'c Waiter<'c>,
+    /// The rank that accesses, and what it knows of the others' clocks.
+    rank: u32,
+    clock: &'c [u64],
     /// The operation, its kind and its datatype.
-    pub(super) number: u32,
-    pub(super) kind: AccessKind,
-    pub(super) datatype: u32,
-    /// The operation of an accumulate, as of [`CheckedAccess`](super::CheckedAccess).
-    pub(super) op: u32,
+    number: u32,
+    kind: AccessKind,
+    datatype: u32,
+    /// The operation of an accumulate, as of [`CheckedAccess`].
+    op: u32,
     /// The latest answer: neighbours mostly have the same entries.
     latest: (u32, Judgement),
-    waiter: &'c Waiter<'c>,
-    /// Operations that no entry names any more.
-    freed: Vec<u32>,
+    /// Memory for the entries of a granule.
+    scratch: Vec<u32>,
+    /// Operations that no entry names any more, and chains that no granule names.
+    freed: (Vec<u32>, Vec<u32>),
 }
 
 /// How an earlier access stands to the present one.
@@ -50,6 +56,16 @@ fn entries_of(granule: &[Word32]) -> Entries {
     std::array::from_fn(|at| granule[at].load())
 }
 
+/// The number of the operation of an entry.
+fn number_of(entry: u32) -> u32 {
+    entry >> NUMBER_SHIFT
+}
+
+/// The chain of a granule with these words.
+fn chain_of(words: Entries) -> Option<u32> {
+    (words[LAST] != 0 && words[LAST] & BYTES == 0).then(|| number_of(words[LAST]))
+}
+
 impl<'c> Accessing<'c> {
     /// An access of `rank`, which knows `clock`, by operation `number`.
     pub(super) fn new(
@@ -58,150 +74,74 @@ impl<'c> Accessing<'c> {
         number: u32,
         access: &CheckedAccess,
     ) -> Accessing<'c> {
-        let CheckedAccess { kind, datatype, op, .. } = *access;
-        let (datatype, op, latest) = (datatype.into(), op.into(), (0, Judgement::default()));
-        let freed = Vec::new();
-        Accessing { checker, clock, rank, number, kind, datatype, op, latest, waiter, freed }
+        Accessing {
+            checker,
+            waiter,
+            rank,
+            clock,
+            number,
+            kind: access.kind,
+            datatype: access.datatype.into(),
+            op: access.op.into(),
+            latest: (0, Judgement::default()),
+            scratch: Vec::new(),
+            freed: (Vec::new(), Vec::new()),
+        }
     }
 
-    /// Accesses all bytes of the first of some granules, and of those behind it that have the same entries: they
-    /// get the same ones, too. Returns how many those are, and whether the access could be recorded. `found` as of
-    /// [`Accessing::access`], with the number of the granule.
-    pub(super) fn access_alike(
+    /// Accesses the bytes `mask` of the first of some granules, and of those behind it that have the same entries:
+    /// they get the same ones, too. Calls `found` with the number of the granule, an earlier operation that
+    /// conflicts, and the bytes. Returns how many granules those are, and whether the access could be recorded.
+    pub(super) fn access(
         &mut self,
         granules: &[Word32],
+        mask: u32,
         mut found: impl FnMut(usize, u32, u32),
     ) -> (usize, bool) {
-        let (first, others) = granules.split_at(WORDS);
-        let (before, mut conflicts) = (entries_of(first), Vec::new());
-        let is_recorded = self.access(first, BYTES, |number, shared| {
-            conflicts.push((number, shared));
-        });
-        let after = entries_of(first);
-        let mut alike = 1;
-        if !is_recorded || [before, after].iter().any(|all| first_chain(all[WORDS - 1]).is_some()) {
-            conflicts.iter().for_each(|(number, shared)| found(0, *number, *shared));
-            return (alike, is_recorded);
-        }
-        for granule in others.chunks_exact(WORDS) {
+        let (before, mut conflicts) = (entries_of(granules), Vec::new());
+        let after = self.follow(before, mask, |number, shared| conflicts.push((number, shared)));
+        let next = after.unwrap_or(before);
+        let mut alike = 0;
+        for granule in granules.chunks_exact(WORDS) {
             if entries_of(granule) != before {
                 break;
             }
-            if after != before {
-                granule.iter().zip(after).for_each(|(word, entry)| word.store(entry));
+            if next != before {
+                granule.iter().zip(next).for_each(|(word, entry)| word.store(entry));
             }
             alike += 1;
         }
+        self.recount(before, next, alike as u32);
         for at in 0..if conflicts.is_empty() { 0 } else { alike } {
             conflicts.iter().for_each(|(number, shared)| found(at, *number, *shared));
         }
-        self.recount(before, after, alike as u32 - 1);
-        (alike, true)
-    }
-
-    /// Counts the entries of `granules` granules that had the entries `before` and have those of `after` now.
-    fn recount(&mut self, before: Entries, after: Entries, granules: u32) {
-        let number = |entry: u32| entry >> NUMBER_SHIFT;
-        let changed =
-            || before.iter().zip(after).filter(|(old, new)| number(**old) != number(*new));
-        if granules == 0 {
-            return;
-        }
-        for (_, new) in changed().filter(|(_, new)| number(*new) != 0) {
-            self.checker.retain(number(new), granules);
-        }
-        for (old, _) in changed().filter(|(old, _)| number(**old) != 0) {
-            self.release(number(*old), granules);
-        }
-    }
-
-    /// As many entries less name an operation.
-    pub(super) fn release(&mut self, number: u32, entries: u32) {
-        if self.checker.release(number, entries) {
-            self.freed.push(number);
-        }
-    }
-
-    /// Frees the operations that no entry names any more, so that they are reused.
-    pub(super) fn finish(self) {
-        if !self.freed.is_empty() {
-            self.checker.exclusively(self.waiter, || {
-                self.freed.iter().for_each(|number| self.checker.free(*number));
-            });
-        }
-    }
-
-    /// Accesses the bytes `mask` of a granule. Calls `found` with each earlier operation that conflicts, and
-    /// the bytes. Returns whether the access could be recorded.
-    pub(super) fn access(
-        &mut self,
-        granule: &[Word32],
-        mask: u32,
-        mut found: impl FnMut(u32, u32),
-    ) -> bool {
-        let mine = self.number << NUMBER_SHIFT;
-        // Most granules have one entry, of the same operation or of none.
-        if granule[0].load() == mine | BYTES && granule[1].load() == 0 && mask == BYTES {
-            return self.repeat(found);
-        }
-        let (mut own, mut free, mut others) = (None, None, false);
-        for word in slots(self.checker, granule) {
-            let entry = word.load();
-            let (number, shared) = (entry >> NUMBER_SHIFT, entry & mask);
-            if entry == 0 {
-                free = free.or(Some(word));
-                continue;
-            }
-            if number == self.number {
-                own = Some(word);
-            }
-            if shared != 0 {
-                let judgement = self.judge(number);
-                if judgement.conflicts {
-                    found(number, shared);
-                }
-                if judgement.is_replaced {
-                    let left = entry & !mask;
-                    word.store(if left & BYTES == 0 { 0 } else { left });
-                    if left & BYTES == 0 {
-                        self.release(number, 1);
-                        free = free.or(Some(word));
-                        continue;
-                    }
-                }
-            }
-            others = true;
-        }
-        if !others {
-            self.unchain(granule);
-            free = Some(&granule[0]);
-        }
-        self.insert(granule, (own, free), self.number, mask)
+        (alike, after.is_some())
     }
 
     /// Calls `found` with each earlier operation on the bytes `mask` of a granule that conflicts, and the bytes.
     pub(super) fn look(&mut self, granule: &[Word32], mask: u32, mut found: impl FnMut(u32, u32)) {
-        for word in slots(self.checker, granule) {
-            let entry = word.load();
-            let (number, shared) = (entry >> NUMBER_SHIFT, entry & mask);
+        let entries = self.gather(entries_of(granule));
+        for entry in &entries {
+            let (number, shared) = (number_of(*entry), entry & mask);
             if shared != 0 && self.judge(number).conflicts {
                 found(number, shared);
             }
         }
+        self.scratch = entries;
     }
 
     /// Adds an entry of operation `number` for the bytes `mask` of a granule, without judging the others. Returns
     /// whether it could be recorded.
-    pub(super) fn add(&self, granule: &[Word32], number: u32, mask: u32) -> bool {
-        let (mut own, mut free) = (None, None);
-        for word in slots(self.checker, granule) {
-            match word.load() {
-                0 => free = free.or(Some(word)),
-                entry if entry >> NUMBER_SHIFT == number => own = Some(word),
-                _ => {}
-            }
-        }
-        self.insert(granule, (own, free), number, mask)
+    pub(super) fn add(&mut self, granule: &[Word32], number: u32, mask: u32) -> bool {
+        let before = entries_of(granule);
+        let mut entries = self.gather(before);
+        insert(&mut entries, number, mask);
+        let after = self.words_with(before, &entries);
+        self.scratch = entries;
+        let Some(after) = after else { return false };
+        granule.iter().zip(after).for_each(|(word, entry)| word.store(entry));
+        self.recount(before, after, 1);
+        true
     }
 
     /// Whether an earlier operation on the same bytes conflicts.
@@ -209,40 +149,146 @@ impl<'c> Accessing<'c> {
         self.judge(number).conflicts
     }
 
-    /// The same operation accesses the same granule once more.
-    fn repeat(&mut self, mut found: impl FnMut(u32, u32)) -> bool {
-        if self.judge(self.number).conflicts {
-            found(self.number, BYTES);
+    /// As many entries less name an operation.
+    pub(super) fn release(&mut self, number: u32, entries: u32) {
+        if self.checker.release(number, entries) {
+            self.freed.0.push(number);
         }
-        true
     }
 
-    fn insert(
-        &self,
-        granule: &[Word32],
-        (own, free): (Option<&Word32>, Option<&Word32>),
-        number: u32,
-        mask: u32,
-    ) -> bool {
-        if let Some(word) = own.filter(|word| word.load() >> NUMBER_SHIFT == number) {
-            word.store(word.load() | mask);
-            return true;
+    /// Frees the operations and chains that nothing names any more, so that they are reused.
+    pub(super) fn finish(self) {
+        let (checker, (operations, chains)) = (self.checker, &self.freed);
+        if operations.is_empty() && chains.is_empty() {
+            return;
         }
-        let checker = self.checker;
-        let chained;
-        let word = match free {
-            Some(word) => word,
-            None => match self.lengthen(granule) {
-                Some(number) => {
-                    chained = &checker.chain_at(number).entries;
-                    &chained[ChainWords::ENTRIES - 1]
+        checker.exclusively(self.waiter, || {
+            operations.iter().for_each(|number| checker.free(*number));
+            chains.iter().for_each(|first| free_chain(checker, *first));
+        });
+    }
+
+    /// The words of a granule after an access to the bytes `mask`; `None` if a table is full. Calls `found` with each
+    /// earlier operation that conflicts, and the bytes.
+    fn follow(
+        &mut self,
+        before: Entries,
+        mask: u32,
+        mut found: impl FnMut(u32, u32),
+    ) -> Option<Entries> {
+        let mine = self.number << NUMBER_SHIFT;
+        // Most granules have one entry, of the same operation or of none.
+        if before == [mine | BYTES, 0, 0, 0] && mask == BYTES {
+            if self.judge(self.number).conflicts {
+                found(self.number, BYTES);
+            }
+            return Some(before);
+        }
+        let mut entries = self.gather(before);
+        entries.retain_mut(|entry| {
+            let (number, shared) = (number_of(*entry), *entry & mask);
+            if shared != 0 {
+                let judgement = self.judge(number);
+                if judgement.conflicts {
+                    found(number, shared);
                 }
-                None => return false,
-            },
+                if judgement.is_replaced {
+                    *entry &= !mask;
+                }
+            }
+            *entry & BYTES != 0
+        });
+        insert(&mut entries, self.number, mask);
+        let after = self.words_with(before, &entries);
+        self.scratch = entries;
+        after
+    }
+
+    /// The entries of a granule with these words.
+    fn gather(&mut self, words: Entries) -> Vec<u32> {
+        let (mut all, chain) = (std::mem::take(&mut self.scratch), chain_of(words));
+        all.clear();
+        all.extend(words.iter().take(if chain.is_some() { LAST } else { WORDS }));
+        all.extend(chain.into_iter().flat_map(|first| chained(self.checker, first)));
+        all.retain(|entry| *entry != 0);
+        all
+    }
+
+    /// The words of a granule with these entries, which had the words `before`; `None` if a table is full.
+    fn words_with(&self, before: Entries, entries: &[u32]) -> Option<Entries> {
+        let mut words = [0; WORDS];
+        if entries.len() <= WORDS {
+            words[..entries.len()].copy_from_slice(entries);
+            return Some(words);
+        }
+        let (own, others) = entries.split_at(LAST);
+        words[..LAST].copy_from_slice(own);
+        let is_same = |first: &u32| {
+            let entries = chained(self.checker, *first).filter(|entry| *entry != 0);
+            entries.eq(others.iter().copied())
         };
-        checker.retain(number, 1);
-        word.store(number << NUMBER_SHIFT | mask);
-        true
+        let chain = chain_of(before).filter(is_same).or_else(|| self.new_chain(others))?;
+        words[LAST] = chain << NUMBER_SHIFT;
+        Some(words)
+    }
+
+    /// A chain with these entries, which no granule names yet; `None` if the table is full.
+    fn new_chain(&self, entries: &[u32]) -> Option<u32> {
+        let (checker, list) = (self.checker, &self.checker.words.chains);
+        let next = |number: u32| checker.chain_at(number).next.load();
+        let make = || {
+            let mut first = 0;
+            for entries in entries.chunks(ChainWords::ENTRIES).rev() {
+                let Some(number) = checker.take(list, checker.chains.len(), next) else {
+                    free_chain(checker, first);
+                    return None;
+                };
+                let chain = checker.chain_at(number);
+                let padded = entries.iter().copied().chain(std::iter::repeat(0));
+                chain.entries.iter().zip(padded).for_each(|(word, entry)| word.store(entry));
+                chain.granules.store(0);
+                chain.next.store(first);
+                first = number;
+            }
+            Some(first)
+        };
+        let first = checker.exclusively(self.waiter, make).flatten()?;
+        entries.iter().for_each(|entry| checker.retain(number_of(*entry), 1));
+        Some(first)
+    }
+
+    /// Counts what the words of `granules` granules name, which were `before` and are `after` now.
+    fn recount(&mut self, before: Entries, after: Entries, granules: u32) {
+        let [old, new] = [before, after].map(chain_of);
+        if before == after {
+            return;
+        }
+        let entry = |words: Entries, at: usize| match chain_of(words) {
+            Some(_) if at == LAST => 0,
+            _ => number_of(words[at]),
+        };
+        let changed = || {
+            let both = (0..WORDS).map(|at| (entry(before, at), entry(after, at)));
+            both.filter(|(old, new)| old != new)
+        };
+        for (_, number) in changed().filter(|(_, new)| *new != 0) {
+            self.checker.retain(number, granules);
+        }
+        if let Some(first) = new.filter(|_| old != new) {
+            self.checker.chain_at(first).granules.fetch_add(granules);
+        }
+        for (number, _) in changed().filter(|(old, _)| *old != 0) {
+            self.release(number, granules);
+        }
+        if let Some(first) = old.filter(|_| old != new) {
+            let chain = self.checker.chain_at(first);
+            if chain.granules.fetch_sub(granules) == granules {
+                let checker = self.checker;
+                let entries = chained(checker, first).filter(|entry| *entry != 0);
+                entries.for_each(|entry| self.release(number_of(entry), 1));
+                self.freed.1.push(first);
+            }
+        }
     }
 
     /// How the operation of an entry stands to this one.
@@ -284,60 +330,41 @@ impl<'c> Accessing<'c> {
             is_replaced: is_ordered && self.kind.replaces(kind, of_one_datatype && op == self.op),
         }
     }
+}
 
-    /// Frees the chains of a granule without entries.
-    fn unchain(&self, granule: &[Word32]) {
-        let last = &granule[WORDS - 1];
-        let Some(first) = first_chain(last.load()) else { return };
-        last.store(0);
-        self.checker.exclusively(self.waiter, || {
-            let mut next = first;
-            // In damaged tables a list may have no end.
-            for _ in 0..self.checker.chains.len() {
-                if next == 0 {
-                    return;
-                }
-                let (number, list) = (next, &self.checker.words.chains);
-                let chain = self.checker.chain_at(number);
-                next = chain.next.load();
-                chain.next.store(list.free.load());
-                list.free.store(number);
-            }
-        });
-    }
-
-    /// Gives a granule one more chain, whose last word is for a new entry; `None` if the table is full.
-    fn lengthen(&self, granule: &[Word32]) -> Option<u32> {
-        let checker = self.checker;
-        let next = |number: u32| checker.chain_at(number).next.load();
-        let take = || checker.take(&checker.words.chains, checker.chains.len(), next);
-        let number = checker.exclusively(self.waiter, take).flatten()?;
-        let (chain, last) = (checker.chain_at(number), &granule[WORDS - 1]);
-        chain.entries.iter().for_each(|word| word.store(0));
-        match first_chain(last.load()) {
-            Some(first) => chain.next.store(first),
-            None => {
-                chain.next.store(0);
-                chain.entries[0].store(last.load());
-            }
-        }
-        last.store(number << NUMBER_SHIFT);
-        Some(number)
+/// Adds an entry, or its bytes to the one of that operation.
+fn insert(entries: &mut Vec<u32>, number: u32, mask: u32) {
+    match entries.iter_mut().find(|entry| number_of(**entry) == number) {
+        Some(entry) => *entry |= mask,
+        None => entries.push(number << NUMBER_SHIFT | mask),
     }
 }
 
-/// The number of the first chain, if a granule's last word names one.
-fn first_chain(word: u32) -> Option<u32> {
-    (word != 0 && word & BYTES == 0).then_some(word >> NUMBER_SHIFT)
-}
-
-/// All words of a granule that hold entries or may.
-fn slots<'s>(checker: &'s Checker, granule: &'s [Word32]) -> impl Iterator<Item = &'s Word32> {
-    let first = first_chain(granule[WORDS - 1].load());
-    let own = &granule[..if first.is_some() { WORDS - 1 } else { WORDS }];
+/// The records of a chain.
+fn records_of(checker: &Checker, first: u32) -> impl Iterator<Item = u32> {
     let next =
         move |number: &u32| Some(checker.chain_at(*number).next.load()).filter(|next| *next != 0);
-    // In damaged tables a list may have no end.
-    let chained = successors(first, next).take(checker.chains.len());
-    own.iter().chain(chained.flat_map(|number| &checker.chain_at(number).entries))
+    successors(Some(first).filter(|first| *first != 0), next).take(MOST_FOLLOWED)
+}
+
+/// The entries of a chain; zero where there is none.
+fn chained(checker: &Checker, first: u32) -> impl Iterator<Item = u32> {
+    let records = records_of(checker, first);
+    records.flat_map(|number| checker.chain_at(number).entries.iter().map(Word32::load))
+}
+
+/// Frees the records of a chain. Under the lock of the tables.
+fn free_chain(checker: &Checker, first: u32) {
+    let list = &checker.words.chains;
+    let mut next = first;
+    // As in `records_of`.
+    for _ in 0..MOST_FOLLOWED {
+        if next == 0 {
+            return;
+        }
+        let (number, chain) = (next, checker.chain_at(next));
+        next = chain.next.load();
+        chain.next.store(list.free.load());
+        list.free.store(number);
+    }
 }

@@ -509,6 +509,9 @@ impl CheckedWindow {
         found: &mut Vec<FoundConflict>,
     ) {
         let (mut granule, last) = (part.start / GRANULE_BYTES, part.start + part.bytes);
+        if part.bytes == 0 {
+            return;
+        }
         // Behind the granules of which all bytes are accessed.
         let whole = last / GRANULE_BYTES;
         while granule * GRANULE_BYTES < last {
@@ -516,17 +519,9 @@ impl CheckedWindow {
             let is_whole = granule < whole && mask.count_ones() as u64 == GRANULE_BYTES;
             let until = if is_whole { whole } else { granule + 1 };
             let Some(words) = self.granules(target, granule..until) else { return };
-            let (granules, is_recorded) = match is_whole {
-                true => accessing.access_alike(words, |at, number, shared| {
-                    FoundConflict::add(found, number, bytes_of(granule + at as u64, shared));
-                }),
-                false => {
-                    let add = |number, shared| {
-                        FoundConflict::add(found, number, bytes_of(granule, shared));
-                    };
-                    (1, accessing.access(words, mask, add))
-                }
-            };
+            let (granules, is_recorded) = accessing.access(words, mask, |at, number, shared| {
+                FoundConflict::add(found, number, bytes_of(granule + at as u64, shared));
+            });
             if !is_recorded {
                 accessing.checker.words.is_full.store(1);
             }

@@ -64,12 +64,14 @@ pub(crate) struct OperationWords {
 #[repr(C)]
 pub(crate) struct ChainWords {
     pub(crate) entries: [Word32; ChainWords::ENTRIES],
+    /// How many granules have the chain that begins here.
+    pub(crate) granules: Word32,
     /// The number of the next one, or zero; of a free record, the next free one.
     pub(crate) next: Word32,
 }
 
 impl ChainWords {
-    pub(crate) const ENTRIES: usize = 7;
+    pub(crate) const ENTRIES: usize = 6;
 }
 
 /// One rank's part. Its shadow, `state` and the pages change under `lock`.
