@@ -2,26 +2,39 @@
 //! `PMPI_…` and as `MPI_…`, so that tools can put themselves in between. Behind each function
 //! `abi/functions.txt` names the function of `src/calls/` that implements it; those without are made as
 //! functions that raise MPI_ERR_UNSUPPORTED_OPERATION.
+//!
+//! The package onesided-mpich makes the same library by MPICH's ABI, of the tables `mpich_….txt`.
 
 #[path = "abi/table.rs"]
 mod table;
 
 use std::fmt::Write;
 use std::path::Path;
-use table::{Function, Parameter};
+use table::{Constant, Function, Parameter};
 
 fn main() {
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+    println!("cargo:rustc-check-cfg=cfg(mpich)");
+    let is_mpich = cargo_names("CARGO_PKG_NAME") == "onesided-mpich";
+    let (soname, functions, constants) = match is_mpich {
+        false => ("libmpi_abi.so.1", table::functions(), table::constants()),
+        true => ("libmpi.so.12", table::mpich_functions(), table::mpich_constants()),
+    };
+    if is_mpich {
+        println!("cargo:rustc-cfg=mpich");
+    }
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
     // An MPI_ function reaches its PMPI_ function without the table of foreign symbols.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
+    let root = if is_mpich { "../" } else { "" };
     for path in ["abi", "build.rs"] {
-        println!("cargo:rerun-if-changed={path}");
+        println!("cargo:rerun-if-changed={root}{path}");
     }
     let out = cargo_names("OUT_DIR");
     let out = Path::new(&out);
-    let exports: String = table::functions().iter().map(export).collect();
+    let exports: String = functions.iter().map(export).collect();
     std::fs::write(out.join("exports.rs"), exports).expect("the folder can be written");
-    std::fs::write(out.join("constants.rs"), constants()).expect("the folder can be written");
+    std::fs::write(out.join("constants.rs"), numbers(&constants))
+        .expect("the folder can be written");
 }
 
 #[expect(clippy::disallowed_methods, reason = "Cargo speaks to build scripts by its environment")]
@@ -29,20 +42,22 @@ fn cargo_names(variable: &str) -> String {
     std::env::var(variable).expect("Cargo sets it")
 }
 
-fn constants() -> String {
+fn numbers(constants: &[Constant]) -> String {
     let mut text = String::new();
-    for table::Constant { kind, name, value } in table::constants() {
+    for Constant { kind, name, value } in constants {
+        let name = table::full_name(name);
         let _ = match kind.as_str() {
-            "alias" => writeln!(text, "pub const MPI_{name}: usize = MPI_{value};"),
-            "macro" | "int" => writeln!(text, "pub const MPI_{name}: c_int = {value};"),
-            "MPI_Offset" => writeln!(text, "pub const MPI_{name}: Count = {value};"),
-            _ => writeln!(text, "pub const MPI_{name}: usize = {value};"),
+            "alias" => writeln!(text, "pub const {name}: usize = MPI_{value};"),
+            "macro" | "int" => writeln!(text, "pub const {name}: c_int = {value};"),
+            "MPI_Offset" => writeln!(text, "pub const {name}: Count = {value};"),
+            _ => writeln!(text, "pub const {name}: usize = {value};"),
         };
     }
     text.push_str("pub const PREDEFINED: &[(&str, usize, &str)] = &[\n");
-    for table::Constant { kind, name, value } in table::constants() {
+    for Constant { kind, name, value } in constants {
         if kind.starts_with("MPI_") && kind != "MPI_Offset" && !kind.ends_with('*') {
-            let _ = writeln!(text, "(\"{kind}\", {value}, \"MPI_{name}\"),");
+            let name = table::full_name(name);
+            let _ = writeln!(text, "(\"{kind}\", {value}, \"{name}\"),");
         }
     }
     text + "];\n"
@@ -50,13 +65,13 @@ fn constants() -> String {
 
 /// Both functions of C for a function of the table.
 fn export(function: &Function) -> String {
-    let name = &function.name;
+    let name = function.full_name();
     match &function.implementation {
         Some(implementation) => there(function, implementation),
         None => format!(
-            "#[unsafe(no_mangle)]\npub extern \"C\" fn PMPI_{name}() -> c_int {{ \
-             crate::raise::unsupported(\"MPI_{name}\") }}\n\
-             #[unsafe(no_mangle)]\npub extern \"C\" fn MPI_{name}() -> c_int {{ PMPI_{name}() }}\n"
+            "#[unsafe(no_mangle)]\npub extern \"C\" fn P{name}() -> c_int {{ \
+             crate::raise::unsupported(\"{name}\") }}\n\
+             #[unsafe(no_mangle)]\npub extern \"C\" fn {name}() -> c_int {{ P{name}() }}\n"
         ),
     }
 }
@@ -105,6 +120,7 @@ fn there(function: &Function, call: &str) -> String {
     let looks = |one: &&Parameter| !name.starts_with("T_") && is_output(one);
     let call = named().filter(looks).fold(call, given);
     let is_raised = function.returns == "int" && !name.ends_with("_toint");
+    let full = function.full_name();
     let (body, raised) = match is_raised {
         false => (call, String::new()),
         true => {
@@ -120,7 +136,7 @@ fn there(function: &Function, call: &str) -> String {
                 "#[cold]\n#[inline(never)]\n\
                  #[allow(clippy::too_many_arguments, reason = \"those of the function of C\")]\n\
                  fn {raised}(failure: crate::failure::Failure, {declared}) -> c_int {{ \
-                 crate::raise::raise(failure, {owner}, \"MPI_{name}\", &[{shown}]) }}\n"
+                 crate::raise::raise(failure, {owner}, \"{full}\", &[{shown}]) }}\n"
             );
             (body, raised)
         }
@@ -139,9 +155,9 @@ fn there(function: &Function, call: &str) -> String {
         }
     };
     format!(
-        "#[unsafe(no_mangle)]\npub extern \"C\" fn PMPI_{name}({declared}) -> {returns} {{ {body} }}\n\
-         {raised}{otherwise}#[unsafe(no_mangle)]\npub extern \"C\" fn MPI_{name}({declared}) -> {returns} {{ \
-         PMPI_{name}({passed}) }}\n"
+        "#[unsafe(no_mangle)]\npub extern \"C\" fn P{full}({declared}) -> {returns} {{ {body} }}\n\
+         {raised}{otherwise}#[unsafe(no_mangle)]\npub extern \"C\" fn {full}({declared}) -> {returns} {{ \
+         P{full}({passed}) }}\n"
     )
 }
 
@@ -213,7 +229,9 @@ fn owner(Function { name, parameters, .. }: &Function) -> String {
 /// The type of `src/arguments.rs`, or of Rust, for one of C.
 fn rust(ctype: &str) -> String {
     match ctype {
-        "int" | "const int" | "MPI_T_cb_safety" | "MPI_T_source_order" => "c_int".into(),
+        "int" | "const int" | "MPI_Fint" | "MPI_T_cb_safety" | "MPI_T_source_order" => {
+            "c_int".into()
+        }
         "double" => "f64".into(),
         "MPI_Aint" => "Aint".into(),
         "MPI_Count" | "MPI_Offset" => "Count".into(),

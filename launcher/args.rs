@@ -130,6 +130,10 @@ struct Line {
     /// locks of windows with no_locks
     #[arg(long)]
     strict: bool,
+    /// The library of programs that are linked to MPICH's libmpi.so.12: own, the one installed with rmarun;
+    /// keep, what the ranks find without rmarun, which then changes no variable for it
+    #[arg(long, value_name = "WHICH", default_value = "own", value_parser = mpi_library)]
+    mpi_library: MpiLibrary,
     /// Kind of the shared segment: memfd, a memory file without a name (posix where the system denies
     /// it); posix, a POSIX shared memory object whose name is removed before any rank runs; any other
     /// word, a new object of that name in /dev/shm, removed at the end
@@ -281,6 +285,15 @@ pub enum OnDeadlock {
     Report,
 }
 
+/// Where programs with MPICH's ABI find their library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MpiLibrary {
+    /// Beside rmarun.
+    Own,
+    /// Where they find it without rmarun.
+    Keep,
+}
+
 /// The exit code of a job whose accesses conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
@@ -304,6 +317,7 @@ pub struct Options {
     pub verbose: bool,
     pub require_join: bool,
     pub strict: bool,
+    pub mpi_library: MpiLibrary,
     pub segment: SegmentKind,
     pub segment_size: Option<u64>,
     pub on_failure: OnFailure,
@@ -401,6 +415,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         verbose: line.verbose,
         require_join: line.require_join,
         strict: line.strict,
+        mpi_library: line.mpi_library,
         segment: line.segment,
         segment_size: line.segment_size,
         on_failure: line.on_failure,
@@ -537,6 +552,14 @@ fn on_deadlock(text: &str) -> Result<OnDeadlock, String> {
         "end" => Ok(OnDeadlock::End),
         "report" => Ok(OnDeadlock::Report),
         _ => Err("it is 'end' or 'report'".to_owned()),
+    }
+}
+
+fn mpi_library(text: &str) -> Result<MpiLibrary, String> {
+    match text {
+        "own" => Ok(MpiLibrary::Own),
+        "keep" => Ok(MpiLibrary::Keep),
+        _ => Err("it is 'own' or 'keep'".to_owned()),
     }
 }
 

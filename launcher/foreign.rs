@@ -1,13 +1,13 @@
 //! Programs that are compiled for another MPI.
 //!
-//! Such a program never loads this library. Each rank would be a job of its own, which only wrong results
-//! would show. A program's file names the libraries that it needs, so they are read from it before a rank
-//! is started. Only the program itself is checked, not the libraries that a script, an interpreter or
-//! another library loads later. A file that cannot be read, or that the machine cannot load, is reported
-//! by the start of the first rank.
+//! One with MPICH's ABI gets the library that is installed with rmarun. Any other would load no library of
+//! this project: each rank would be a job of its own, which only wrong results would show. A program's file
+//! names the libraries that it needs, so they are read from it before a rank is started. Only the program
+//! itself is checked, not the libraries that a script, an interpreter or another library loads later. A file
+//! that cannot be read, or that the machine cannot load, is reported by the start of the first rank.
 
-use crate::args::Program;
-use crate::report::Refusal;
+use crate::args::{MpiLibrary, Program};
+use crate::report::{self, Refusal};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -28,6 +28,11 @@ const FOREIGN: [&str; 9] = [
     "mpi_cray",
 ];
 
+/// The folder of an installation with libraries under other MPIs' names, beside `bin`.
+const FOLDER: &str = "lib/onesided";
+/// The library by MPICH's ABI.
+const LIBRARY: &str = "libmpi.so.12";
+
 /// More than any program has; a larger number means damage.
 const MOST_NEEDED: usize = 4096;
 const LONGEST_NAME: usize = 256;
@@ -38,19 +43,86 @@ const SEGMENT_DYNAMIC: u32 = 2;
 const DYNAMIC_END: u64 = 0;
 const DYNAMIC_NEEDED: u64 = 1;
 const DYNAMIC_STRINGS: u64 = 5;
+const DYNAMIC_RPATH: u64 = 15;
+const DYNAMIC_RUNPATH: u64 = 29;
 const PROGRAM_HEADER: u64 = 56;
 const DYNAMIC_ENTRY: u64 = 16;
 
-/// Returns an error for a program that loads another MPI's library.
-#[allow(clippy::disallowed_methods, reason = "programs are looked for where the system does")]
-pub fn refuse(program: &Program) -> Result<(), Refusal> {
-    let paths = env::var_os("PATH").unwrap_or_default();
-    let path = find(&program.arguments[0], program.directory.as_deref(), &paths);
-    let needed = path.and_then(|path| needed(&path)).unwrap_or_default();
-    match needed.into_iter().find(|library| is_foreign(library)) {
-        Some(library) => Err(Refusal::Foreign { program: program.name(), library }),
-        None => Ok(()),
+/// The libraries beside rmarun.
+pub struct Library {
+    /// Their folder, where there is one.
+    folder: Option<PathBuf>,
+    choice: MpiLibrary,
+}
+
+impl Library {
+    /// Looks for it where this program is installed.
+    #[allow(clippy::disallowed_methods, reason = "the installation is where this program is")]
+    pub fn of(choice: MpiLibrary) -> Library {
+        let installed = || {
+            let folder = env::current_exe().ok()?.parent()?.parent()?.join(FOLDER);
+            folder.join(LIBRARY).exists().then_some(folder)
+        };
+        let folder = if choice == MpiLibrary::Own { installed() } else { None };
+        Library { folder, choice }
     }
+
+    /// Lets a program find its library. Returns an error for one that loads another MPI's library.
+    #[allow(clippy::disallowed_methods, reason = "programs are looked for where the system does")]
+    pub fn serve(&self, program: &mut Program, is_verbose: bool) -> Result<(), Refusal> {
+        let paths = env::var_os("PATH").unwrap_or_default();
+        let path = find(&program.arguments[0], program.directory.as_deref(), &paths);
+        let needs = path.and_then(|path| needed(&path)).unwrap_or_default();
+        let foreign: Vec<String> =
+            needs.libraries.into_iter().filter(|library| is_foreign(library)).collect();
+        if let Some(library) = foreign.iter().find(|library| !self.has(library)) {
+            let library = library.clone();
+            return Err(Refusal::Foreign { program: program.name(), library });
+        }
+        let Some(folder) = &self.folder else { return Ok(()) };
+        if let Some(library) = foreign.first().filter(|_| is_verbose) {
+            let (name, folder) = (program.name(), folder.display());
+            report::print(&format!("'{name}' is linked to MPICH's ABI: {folder}/{library}"));
+        }
+        // Also for scripts and interpreters, which load it later.
+        prepend(program, "LD_LIBRARY_PATH", folder);
+        if !foreign.is_empty() && needs.own_path_first {
+            prepend(program, "LD_PRELOAD", &folder.join(LIBRARY));
+        }
+        if value(program, PYTHON).is_none() {
+            program.variables.push((PYTHON.into(), folder.join(LIBRARY).into()));
+        }
+        Ok(())
+    }
+
+    /// Whether programs that need this library can be started.
+    fn has(&self, library: &str) -> bool {
+        match &self.folder {
+            Some(folder) => folder.join(library).exists(),
+            None => self.choice == MpiLibrary::Keep && library == LIBRARY,
+        }
+    }
+}
+
+/// The variable by which wheels of mpi4py choose the library. Otherwise they look in the environment of Python
+/// first, where the package `mpich` puts its own.
+const PYTHON: &str = "MPI4PY_LIBMPI";
+
+/// What a program's ranks have of a variable.
+#[allow(clippy::disallowed_methods, reason = "ranks have the variables of rmarun")]
+fn value(program: &Program, name: &str) -> Option<OsString> {
+    let own = program.variables.iter().rev().find(|(variable, _)| variable == name);
+    own.map(|(_, value)| value.clone()).or_else(|| env::var_os(name))
+}
+
+/// Puts a path in front of a list of paths.
+fn prepend(program: &mut Program, name: &str, path: &Path) {
+    let mut list = path.as_os_str().to_owned();
+    if let Some(others) = value(program, name).filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    program.variables.push((name.into(), list));
 }
 
 fn is_foreign(library: &str) -> bool {
@@ -69,12 +141,21 @@ fn find(program: &OsStr, from: Option<&Path>, paths: &OsString) -> Option<PathBu
     env::split_paths(paths).map(|folder| folder.join(program)).find(is_file)
 }
 
-/// The libraries to which a program is linked; `None` if they cannot be read.
-fn needed(path: &Path) -> Option<Vec<String>> {
+/// What a program's file names.
+#[derive(Default)]
+struct Needs {
+    /// The libraries to which it is linked.
+    libraries: Vec<String>,
+    /// Whether it looks for them in folders of its own before those of LD_LIBRARY_PATH.
+    own_path_first: bool,
+}
+
+/// What a program needs; `None` if that cannot be read.
+fn needed(path: &Path) -> Option<Needs> {
     let elf = Elf::open(path)?;
     let (at, bytes) = elf.dynamic?;
-    let mut names = Vec::new();
-    let mut strings = None;
+    let (mut names, mut strings) = (Vec::new(), None);
+    let (mut has_rpath, mut has_runpath) = (false, false);
     for entry in 0..(bytes / DYNAMIC_ENTRY).min(MOST_NEEDED as u64) {
         let entry: [u8; DYNAMIC_ENTRY as usize] =
             elf.read(at.checked_add(entry * DYNAMIC_ENTRY)?)?;
@@ -82,11 +163,17 @@ fn needed(path: &Path) -> Option<Vec<String>> {
             (DYNAMIC_END, _) => break,
             (DYNAMIC_NEEDED, name) => names.push(name),
             (DYNAMIC_STRINGS, address) => strings = elf.place(address),
+            (DYNAMIC_RPATH, _) => has_rpath = true,
+            (DYNAMIC_RUNPATH, _) => has_runpath = true,
             _ => {}
         }
     }
     let strings = strings?;
-    names.into_iter().map(|name| elf.text(strings.checked_add(name)?)).collect()
+    let libraries = names.into_iter().map(|name| elf.text(strings.checked_add(name)?));
+    Some(Needs {
+        libraries: libraries.collect::<Option<_>>()?,
+        own_path_first: has_rpath && !has_runpath,
+    })
 }
 
 /// The used parts of a program's file.
@@ -162,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_this_program_needs_is_read_from_its_file() {
-        let needed = needed(Path::new("/proc/self/exe")).unwrap();
+        let needed = needed(Path::new("/proc/self/exe")).unwrap().libraries;
         assert!(needed.iter().any(|library| library.starts_with("libc.so")), "{needed:?}");
     }
 
@@ -197,7 +284,7 @@ mod tests {
             fs::write(&path, bytes).unwrap();
             let names = needed(&path);
             fs::remove_file(&path).unwrap();
-            prop_assert!(names.unwrap_or_default().len() <= MOST_NEEDED);
+            prop_assert!(names.unwrap_or_default().libraries.len() <= MOST_NEEDED);
         }
     }
 }

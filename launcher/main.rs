@@ -69,7 +69,8 @@ fn launch(mut options: Options) -> Result<u8, Refusal> {
     if let Some(target) = &options.target {
         options.programs[0].arguments = cargo::build(target, &options.programs[0].arguments)?;
     }
-    options.programs.iter().try_for_each(foreign::refuse)?;
+    let library = foreign::Library::of(options.mpi_library);
+    options.programs.iter_mut().try_for_each(|program| library.serve(program, options.verbose))?;
     let refused = |what| move |error| Refusal::system(what, error);
     Need::of(options.ranks, Output::pipes(&options)).check()?;
     // Before a name exists that a signal could leave behind.

@@ -108,7 +108,8 @@ impl fmt::Display for Refusal {
             Refusal::Foreign { program, library } => write!(
                 f,
                 "'{program}' is compiled for another MPI, which its own launcher has to start: it \
-                 needs {library}; to run it here, compile it with rmacc or rmacxx"
+                 needs {library}, and this rmarun has none of that name; to run it here, compile it with \
+                 rmacc or rmacxx"
             ),
             Refusal::Program { program, error } => {
                 write!(f, "cannot start '{program}': {}", plain(error))

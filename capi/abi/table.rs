@@ -1,4 +1,4 @@
-//! The two tables of this folder, read: what the standard ABI fixes, for all build scripts.
+//! The tables of this folder, read: what the ABIs fix, for all build scripts.
 #![allow(dead_code, reason = "who makes one thing of the tables leaves out what another needs")]
 
 /// A function of the standard, as `functions.txt` has it.
@@ -10,6 +10,20 @@ pub struct Function {
     pub parameters: Vec<Parameter>,
     /// What implements it; `None` if nothing does.
     pub implementation: Option<String>,
+}
+
+impl Function {
+    pub fn full_name(&self) -> String {
+        full_name(&self.name)
+    }
+}
+
+/// A name in C, `MPI_…`; that of one of MPICH's own, `X_…`, is `MPIX_…`.
+pub fn full_name(name: &str) -> String {
+    match name.strip_prefix("X_") {
+        Some(name) => format!("MPIX_{name}"),
+        None => format!("MPI_{name}"),
+    }
 }
 
 /// A parameter of a function.
@@ -37,6 +51,17 @@ pub fn functions() -> Vec<Function> {
 /// All constants, in the order of the table.
 pub fn constants() -> Vec<Constant> {
     lines(include_str!("constants.txt")).map(constant).collect()
+}
+
+/// The same of MPICH's ABI.
+pub fn mpich_functions() -> Vec<Function> {
+    let added = lines(include_str!("mpich_functions.txt")).map(function);
+    functions().into_iter().chain(added).collect()
+}
+
+/// The same of MPICH's ABI.
+pub fn mpich_constants() -> Vec<Constant> {
+    lines(include_str!("mpich_constants.txt")).map(constant).collect()
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {

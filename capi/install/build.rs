@@ -8,6 +8,8 @@ use std::process::Command;
 /// Where Cargo has put what it built.
 pub struct Built {
     pub library: PathBuf,
+    /// The same by MPICH's ABI.
+    pub mpich: PathBuf,
     pub launcher: PathBuf,
 }
 
@@ -24,19 +26,35 @@ pub fn build(profile: &str) -> Result<Built, String> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--locked", "--quiet", "--profile", profile]);
-    cargo.args(["--package", "onesided-capi", "--package", "onesided", "--lib", "--bin", "rmarun"]);
+    cargo.args([
+        "--package",
+        "onesided-capi",
+        "--package",
+        "onesided-mpich",
+        "--package",
+        "onesided",
+    ]);
+    cargo.args(["--lib", "--bin", "rmarun"]);
     cargo.arg("--manifest-path").arg(&workspace).arg("--target-dir").arg(&target);
     let status = cargo.status().map_err(|problem| format!("cannot run cargo: {problem}"))?;
     if !status.success() {
         return Err(format!("cargo could not build library and launcher: {status}"));
     }
     let folder = target.join(folder(profile));
-    Ok(Built { library: folder.join("libmpi_abi.so"), launcher: folder.join("rmarun") })
+    Ok(of(&folder, &folder))
 }
 
 /// What is in Cargo's folder of a profile after a test.
 pub fn built(folder: &Path) -> Built {
-    Built { library: folder.join("deps/libmpi_abi.so"), launcher: folder.join("rmarun") }
+    of(folder, &folder.join("deps"))
+}
+
+fn of(folder: &Path, libraries: &Path) -> Built {
+    Built {
+        library: libraries.join("libmpi_abi.so"),
+        mpich: libraries.join("libmpi.so"),
+        launcher: folder.join("rmarun"),
+    }
 }
 
 /// Cargo's folder of a profile.

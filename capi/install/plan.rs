@@ -47,6 +47,17 @@ pub fn items(built: &Built, mpi_names: bool) -> Result<Vec<Item>, String> {
         item("bin/rmarun", What::Copy(built.launcher.clone())),
         item("lib/pkgconfig/onesided.pc", What::Text(filled(PKG_CONFIG, &[]))),
     ];
+    // In a folder of their own, which rmarun names to the loader: by these names programs of today look for
+    // another MPI's library.
+    items.push(item("lib/onesided/libmpi.so.12", What::Copy(built.mpich.clone())));
+    for (name, to) in [
+        ("libmpi.so", "libmpi.so.12"),
+        ("libmpich.so.12", "libmpi.so.12"),
+        ("libmpifort.so.12", "libmpi.so.12"),
+        ("libmpi_abi.so.1", "../libmpi_abi.so.1"),
+    ] {
+        items.push(item(&format!("lib/onesided/{name}"), What::Link(to)));
+    }
     for (what, path) in PRINTED {
         items.push(item(path, What::Text(printed(&built.launcher, what)?)));
     }

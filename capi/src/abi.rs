@@ -1,7 +1,7 @@
-//! The constants and types of the MPI 5.0 standard ABI, by their names in C.
+//! The constants and types of the ABI, by their names in C.
 #![allow(non_camel_case_types, reason = "the standard's names")]
 
-use crate::handle::{Handle, Object};
+use crate::handle::Handle;
 use std::ffi::c_int;
 use std::fmt::{self, Display};
 
@@ -10,6 +10,7 @@ mod constants {
     use super::{Count, c_int};
     include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 }
+pub use crate::form::MPI_Status;
 pub use constants::*;
 
 /// The name of a predefined handle of a type, which C names so too.
@@ -62,18 +63,3 @@ pub type MPI_T_pvar_handle = Handle<crate::tool::Nothing>;
 pub type MPI_T_pvar_session = Handle<crate::tool::Session>;
 pub type MPI_T_event_registration = Handle<crate::tool::Nothing>;
 pub type MPI_T_event_instance = Handle<crate::tool::Nothing>;
-
-/// `MPI_Status`: three members for the program, the others for the library.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MPI_Status {
-    pub source: c_int,
-    pub tag: c_int,
-    pub error: c_int,
-    /// Bytes received, in two halves; whether it was cancelled; two that are not used.
-    pub internal: [c_int; 5],
-}
-
-const _: () = assert!(size_of::<MPI_Status>() == 32);
-const _: () =
-    assert!(size_of::<MPI_Win>() == 8 && <crate::window::Window as Object>::NULL == 0x110);

@@ -14,12 +14,16 @@
 use crate::abi::{self, Aint, Count};
 use crate::datatype::NumberKind;
 use crate::failure::{Failure, Outcome};
+use crate::form;
 use crate::text;
 use onesided::CommittedDatatype;
 use onesided::engine::{ExposedBytes, Origin, OriginMut};
 use std::alloc::Layout;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::{self, Display};
+
+/// The size of the first page: lower addresses are no buffers.
+const PAGE: usize = 4096;
 
 /// `T *`, of one value or of an array.
 #[repr(transparent)]
@@ -189,6 +193,13 @@ impl Address {
 
     pub fn value(self) -> usize {
         self.0 as usize
+    }
+
+    /// Whether it may be the address of a buffer: it is above the first page, which is never mapped, and no
+    /// constant of the ABI.
+    #[inline(always)]
+    pub fn is_memory(self) -> bool {
+        (PAGE..=form::LAST_ADDRESS).contains(&self.value())
     }
 
     /// The address `bytes` bytes further on.

@@ -156,8 +156,18 @@ pub fn delete<T: Bearer>(handle: Handle<T>, keyval: c_int) -> Outcome {
 }
 
 fn is_predefined(keyval: c_int) -> bool {
-    (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval)
-        || (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval)
+    const OF_COMMUNICATORS: [c_int; 7] = [
+        MPI_TAG_UB,
+        MPI_IO,
+        MPI_HOST,
+        MPI_WTIME_IS_GLOBAL,
+        MPI_APPNUM,
+        MPI_LASTUSEDCODE,
+        MPI_UNIVERSE_SIZE,
+    ];
+    const OF_WINDOWS: [c_int; 5] =
+        [MPI_WIN_BASE, MPI_WIN_DISP_UNIT, MPI_WIN_SIZE, MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL];
+    OF_COMMUNICATORS.contains(&keyval) || OF_WINDOWS.contains(&keyval)
 }
 
 fn key<T: Bearer>(keyval: c_int) -> Outcome<Key<T>> {

@@ -7,7 +7,7 @@
 
 use crate::abi::*;
 use crate::arguments::{Address, ConstPtr, Number, Ptr};
-use crate::calls::{PAGE, check_buffer, elements};
+use crate::calls::{check_buffer, elements};
 use crate::comm::{Communicator, rank_of};
 use crate::datatype::{Kind, known, usable};
 use crate::failure::{Failure, Outcome};
@@ -104,7 +104,7 @@ pub fn origin<C: Number>(
     datatype: MPI_Datatype,
 ) -> Option<(Origin<'static>, u16)> {
     let ((datatype, kind), count) = (known(datatype)?, usize::try_from(count.wide()).ok()?);
-    if start.value() < PAGE { None } else { Some((start.origin(count, datatype), kind)) }
+    if start.is_memory() { Some((start.origin(count, datatype), kind)) } else { None }
 }
 
 /// The same of one that is written.
@@ -115,7 +115,7 @@ pub fn origin_mut<C: Number>(
     datatype: MPI_Datatype,
 ) -> Option<OriginMut<'static>> {
     let ((datatype, _), count) = (known(datatype)?, usize::try_from(count.wide()).ok()?);
-    if start.value() < PAGE { None } else { Some(start.origin_mut(count, datatype)) }
+    if start.is_memory() { Some(start.origin_mut(count, datatype)) } else { None }
 }
 
 /// What all ranks together get, of `count` elements each.

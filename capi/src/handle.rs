@@ -1,10 +1,10 @@
 //! Handles, which stand for objects in C.
 //!
 //! A handle that is not predefined is a number of three parts: the kind of the object, the number of uses
-//! of its slot, and the index of the slot in the table of that kind. The index is also the handle as an
-//! integer (`MPI_Comm_toint`). A handle is never an address, so no value from a program is dereferenced.
-//! A handle of another kind, of a freed object, or an arbitrary number is detected. Numbers below
-//! [`FIRST`] are the predefined handles.
+//! of its slot, and the index of the slot in the table of that kind; [`form`] has their widths. In the
+//! standard ABI the index is also the handle as an integer (`MPI_Comm_toint`). A handle is never an address,
+//! so no value from a program is dereferenced. A handle of another kind, of a freed object, or an arbitrary
+//! number is detected.
 //!
 //! 1. An object does not move between [`Table::insert`] and [`Table::remove`]; chunks of slots are never
 //!    freed.
@@ -15,8 +15,9 @@
 #![allow(unsafe_code, reason = "the tables lend objects without a lock; invariants 1 to 3")]
 #![allow(clippy::disallowed_types, reason = "its words are of this process, not of the segment")]
 
-use crate::abi::constant_name;
+use crate::abi::{PREDEFINED, constant_name};
 use crate::failure::{Failure, Outcome};
+use crate::form::{self, Width};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::fmt::{self, Display};
@@ -24,18 +25,44 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The first number that is no predefined handle.
-pub const FIRST: usize = 0x400;
-
 /// A handle of an object of type `T` in C.
 #[repr(transparent)]
-pub struct Handle<T> {
-    value: usize,
+pub struct Handle<T: Width> {
+    value: T::Word,
     kind: PhantomData<fn() -> T>,
 }
 
+/// The number that is a handle in C: `usize` or `u32`.
+pub trait Word: Copy + Eq + 'static {
+    fn wide(self) -> usize;
+}
+
+impl Word for usize {
+    fn wide(self) -> usize {
+        self
+    }
+}
+
+impl Word for u32 {
+    fn wide(self) -> usize {
+        self as usize
+    }
+}
+
+/// A number as one of the two types.
+union Bits<W: Copy> {
+    wide: usize,
+    narrow: u32,
+    word: W,
+}
+
+const PLACES: usize = (1 << form::PLACE_BITS) - 1;
+const USES: u32 = (1 << form::USES_BITS) - 1;
+/// Where the kind begins.
+const KIND_AT: u32 = form::PLACE_BITS + form::USES_BITS;
+
 /// A type with handles.
-pub trait Object: Sized + Send + Sync + 'static {
+pub trait Object: Sized + Send + Sync + Width + 'static {
     /// The name of the handle's type in C.
     const NAME: &'static str;
     /// The null handle.
@@ -58,18 +85,18 @@ pub trait Object: Sized + Send + Sync + 'static {
     }
 }
 
-impl<T> Clone for Handle<T> {
+impl<T: Width> Clone for Handle<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T> Copy for Handle<T> {}
-impl<T> PartialEq for Handle<T> {
+impl<T: Width> Copy for Handle<T> {}
+impl<T: Width> PartialEq for Handle<T> {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
     }
 }
-impl<T> Eq for Handle<T> {}
+impl<T: Width> Eq for Handle<T> {}
 
 impl<T: Object> Default for Handle<T> {
     fn default() -> Self {
@@ -82,16 +109,26 @@ impl<T: Object> Handle<T> {
 
     /// A predefined handle.
     pub const fn predefined(value: usize) -> Handle<T> {
-        Handle { value, kind: PhantomData }
+        Handle::of(value)
     }
 
+    const fn of(value: usize) -> Handle<T> {
+        let bits = match size_of::<T::Word>() {
+            4 => Bits { narrow: value as u32 },
+            _ => Bits { wide: value },
+        };
+        // SAFETY: the word is one of the two numbers, by its size, and any bits are one.
+        Handle { value: unsafe { bits.word }, kind: PhantomData }
+    }
+
+    #[inline(always)]
     pub fn value(self) -> usize {
-        self.value
+        self.value.wide()
     }
 
-    /// Whether it is predefined.
+    /// Whether it is a number of none that this library makes.
     pub fn is_predefined(self) -> bool {
-        self.value < FIRST
+        self.place().is_none()
     }
 
     /// The object.
@@ -105,7 +142,7 @@ impl<T: Object> Handle<T> {
     pub fn find(self) -> Option<&'static T> {
         match self.place() {
             Some((place, uses)) => T::table().get(place, uses),
-            None => T::predefined(self.value),
+            None => T::predefined(self.value()),
         }
     }
 
@@ -116,8 +153,9 @@ impl<T: Object> Handle<T> {
     }
 
     fn at(place: u32, uses: u32) -> Handle<T> {
-        let value = T::KIND << 56 | (uses as usize & 0xFF_FFFF) << 32 | (place as usize + FIRST);
-        Handle { value, kind: PhantomData }
+        let uses = (uses & USES) as usize;
+        let kind = form::MARK | T::KIND;
+        Handle::of(kind << KIND_AT | uses << form::PLACE_BITS | (place as usize + form::FIRST))
     }
 
     /// Removes the object; the handle is invalid from now on.
@@ -129,20 +167,21 @@ impl<T: Object> Handle<T> {
     /// Its index in the table, and the word that the slot must have.
     #[inline(always)]
     fn place(self) -> Option<(u32, u32)> {
-        let place = (self.value & 0xFFFF_FFFF).checked_sub(FIRST)?;
-        let uses = (self.value >> 32 & 0xFF_FFFF) as u32;
-        (self.value >> 56 == T::KIND).then_some((place as u32, uses))
+        let value = self.value();
+        let place = (value & PLACES).checked_sub(form::FIRST)?;
+        let uses = (value >> form::PLACE_BITS) as u32 & USES;
+        (value >> KIND_AT == form::MARK | T::KIND).then_some((place as u32, uses))
     }
 
     #[cold]
     fn wrong(self) -> Failure {
-        let Handle { value, .. } = self;
+        let value = self.value();
         let why = if value == T::NULL {
             format!("the {} is null", T::NAME)
-        } else if value < FIRST {
-            format!("{value:#x} is no predefined {}, or the job has not begun or is over", T::NAME)
-        } else if value >> 56 == T::KIND {
+        } else if self.place().is_some() {
             format!("the {} {value:#x} has been freed", T::NAME)
+        } else if PREDEFINED.iter().any(|(_, known, _)| *known == value) {
+            format!("{value:#x} is no predefined {}, or the job has not begun or is over", T::NAME)
         } else {
             format!("{value:#x} is no {}", T::NAME)
         };
@@ -151,30 +190,32 @@ impl<T: Object> Handle<T> {
 
     /// The handle as an integer (MPI-5.0 §20.4).
     pub fn to_int(self) -> c_int {
-        (self.value & 0x7FFF_FFFF) as c_int
+        match form::IS_INT {
+            true => self.value() as c_int,
+            false => (self.value() & 0x7FFF_FFFF) as c_int,
+        }
     }
 
     /// The handle of an integer; the null handle if it has no object.
     pub fn from_int(value: c_int) -> Handle<T> {
-        match usize::try_from(value) {
-            Ok(value) if value < FIRST => Handle::predefined(value),
-            Ok(value) => match T::table().uses((value - FIRST) as u32) {
-                Some(uses) => Handle::at((value - FIRST) as u32, uses),
-                None => Handle::NULL,
-            },
-            Err(_) => Handle::NULL,
+        if form::IS_INT {
+            return Handle::of(value as u32 as usize);
         }
+        let Ok(value) = usize::try_from(value) else { return Handle::NULL };
+        let Some(place) = value.checked_sub(form::FIRST) else { return Handle::predefined(value) };
+        let uses = T::table().uses(place as u32);
+        uses.map_or(Handle::NULL, |uses| Handle::at(place as u32, uses))
     }
 }
 
 impl<T: Object> Display for Handle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(name) = constant_name(T::NAME, self.value) {
+        if let Some(name) = constant_name(T::NAME, self.value()) {
             return f.write_str(name);
         }
         match self.find().and_then(T::label).filter(|name| !name.is_empty()) {
             Some(name) => write!(f, "{name:?}"),
-            None => write!(f, "{:#x}", self.value),
+            None => write!(f, "{:#x}", self.value()),
         }
     }
 }
@@ -193,10 +234,6 @@ pub struct Table<T> {
 }
 
 const CHUNKS: usize = 25;
-
-/// A slot whose word has reached this number is not reused. A handle has no more bits for it, and would
-/// equal that of an object freed long ago.
-const MOST_USES: u32 = 1 << 24;
 
 struct Free {
     /// Slots that were used and are free again.
@@ -233,7 +270,7 @@ impl<T> Table<T> {
     fn get(&self, place: u32, uses: u32) -> Option<&T> {
         let slot = self.slot(place)?;
         // Observes the object, which `insert` has written (invariant 2).
-        if slot.uses.load(Ordering::Acquire) & 0xFF_FFFF != uses || uses & 1 == 0 {
+        if (slot.uses.load(Ordering::Acquire) ^ uses) & USES != 0 || uses & 1 == 0 {
             return None;
         }
         // SAFETY: the slot has an object, which is not written while it is used (invariant 3).
@@ -257,6 +294,7 @@ impl<T> Table<T> {
             free.fresh += 1;
             free.fresh - 1
         });
+        assert!((place as usize) < PLACES - form::FIRST, "a process has fewer handles");
         let (chunk, _) = position(place);
         let start = self.chunks.get(chunk).expect("a process has fewer handles");
         if start.load(Ordering::Relaxed).is_null() {
@@ -281,7 +319,7 @@ impl<T> Table<T> {
         let slot = self.slot(place)?;
         let uses = slot.uses.load(Ordering::Relaxed) + 1;
         slot.uses.store(uses, Ordering::Release);
-        if uses < MOST_USES {
+        if uses < form::MOST_USES {
             free.places.push(place);
         }
         // SAFETY: no thread is in a call with the object (invariant 3), and none can find it any more.
@@ -292,15 +330,14 @@ impl<T> Table<T> {
     pub fn each(&self, look: impl FnMut(&T)) {
         // No thread removes an object meanwhile.
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let there = |place| self.get(place, self.uses(place)? & 0xFF_FFFF);
+        let there = |place| self.get(place, self.uses(place)?);
         (0..free.fresh).filter_map(there).for_each(look);
     }
 
     /// Removes all objects at the end of the job.
     pub fn clear(&self) -> Vec<T> {
         let fresh = self.free.lock().unwrap_or_else(PoisonError::into_inner).fresh;
-        let objects =
-            (0..fresh).filter_map(|place| self.remove(place, self.uses(place)? & 0xFF_FFFF));
+        let objects = (0..fresh).filter_map(|place| self.remove(place, self.uses(place)?));
         objects.collect()
     }
 }
@@ -350,9 +387,9 @@ mod tests {
         let (place, first) = table.insert(1);
         assert_eq!(table.remove(place, first), Some(1));
         // As after the largest number of uses that can be distinguished.
-        table.slot(place).unwrap().uses.store(MOST_USES - 2, Ordering::Relaxed);
-        assert_eq!(table.insert(2), (place, MOST_USES - 1));
-        assert_eq!(table.remove(place, MOST_USES - 1), Some(2));
+        table.slot(place).unwrap().uses.store(form::MOST_USES - 2, Ordering::Relaxed);
+        assert_eq!(table.insert(2), (place, form::MOST_USES - 1));
+        assert_eq!(table.remove(place, form::MOST_USES - 1), Some(2));
         let (other, _) = table.insert(3);
         assert_ne!(other, place);
         assert_eq!(table.get(place, first), None);

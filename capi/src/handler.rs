@@ -240,8 +240,6 @@ impl Raises for File {
     }
 }
 
-static PREDEFINED: [Handler; 3] = [Handler::Fatal, Handler::Abort, Handler::Return];
-
 impl Object for Handler {
     const NAME: &'static str = "MPI_Errhandler";
     const NULL: usize = MPI_ERRHANDLER_NULL;
@@ -254,6 +252,11 @@ impl Object for Handler {
     }
 
     fn predefined(value: usize) -> Option<&'static Handler> {
-        PREDEFINED.get(value.checked_sub(MPI_ERRORS_ARE_FATAL)?)
+        match value {
+            MPI_ERRORS_ARE_FATAL => Some(&Handler::Fatal),
+            MPI_ERRORS_ABORT => Some(&Handler::Abort),
+            MPI_ERRORS_RETURN => Some(&Handler::Return),
+            _ => None,
+        }
     }
 }

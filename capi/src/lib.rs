@@ -30,6 +30,9 @@ mod duplication;
 mod errors;
 mod exit;
 mod failure;
+#[cfg_attr(mpich, path = "form/mpich.rs")]
+#[cfg_attr(not(mpich), path = "form/standard.rs")]
+mod form;
 mod generalized;
 mod handle;
 mod handler;
@@ -45,6 +48,8 @@ mod status;
 mod text;
 mod tool;
 mod topology;
+#[cfg(mpich)]
+mod variables;
 mod window;
 
 /// The functions of C.

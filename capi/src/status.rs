@@ -9,33 +9,19 @@ use std::ffi::c_int;
 
 /// An *empty* status (MPI-4.1 §3.7.3).
 pub const EMPTY: MPI_Status =
-    MPI_Status { source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, error: MPI_SUCCESS, internal: [0; 5] };
+    MPI_Status { source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, error: MPI_SUCCESS, internal: [0; _] };
 
 /// The status of a receive from `MPI_PROC_NULL` (MPI-4.1 §3.10).
 pub const NO_PROC: MPI_Status = MPI_Status { source: MPI_PROC_NULL, ..EMPTY };
 
-impl MPI_Status {
-    /// Bytes received, including an incomplete element.
-    pub fn bytes(&self) -> u64 {
-        let [low, high, ..] = self.internal;
-        u64::from(low as u32) | u64::from(high as u32) << 32
-    }
-
-    pub fn with_bytes(self, bytes: u64) -> MPI_Status {
-        let [_, _, cancelled, a, b] = self.internal;
-        let internal = [bytes as c_int, (bytes >> 32) as c_int, cancelled, a, b];
-        MPI_Status { internal, ..self }
-    }
-
-    pub fn is_cancelled(&self) -> bool {
-        self.internal[2] != 0
-    }
-
-    pub fn with_cancelled(mut self, cancelled: bool) -> MPI_Status {
-        self.internal[2] = cancelled.into();
-        self
+impl Ptr<MPI_Status> {
+    /// `MPI_STATUS_IGNORE` or `MPI_STATUSES_IGNORE`
+    pub fn is_ignored(self) -> bool {
+        self.address() == MPI_STATUS_IGNORE
     }
 }
+
+const _: () = assert!(MPI_STATUS_IGNORE == MPI_STATUSES_IGNORE);
 
 /// Of a receive or a probe.
 pub fn of(status: &Status) -> MPI_Status {
@@ -86,7 +72,7 @@ pub fn conclude(place: Ptr<MPI_Status>, outcome: Outcome<MPI_Status>) -> Outcome
 
 /// Writes a status of an array, except its error.
 pub fn set_at(place: Ptr<MPI_Status>, k: usize, status: MPI_Status) -> Outcome {
-    if place.is_null() {
+    if place.is_ignored() {
         return Ok(());
     }
     let error = place.get_at(k)?.error;
@@ -96,7 +82,7 @@ pub fn set_at(place: Ptr<MPI_Status>, k: usize, status: MPI_Status) -> Outcome {
 /// Writes the status of a receive or a probe, except its error, which stays unchanged.
 #[inline]
 pub fn set(place: Ptr<MPI_Status>, status: &Status) -> Outcome {
-    if place.is_null() {
+    if place.is_ignored() {
         return Ok(());
     }
     let error = place.get()?.error;

@@ -1,7 +1,7 @@
 """A shared array of numpy by mpi4py's windows: every rank adds its numbers to those of rank 0.
 
-    cargo run --release -p onesided-capi --bin install -- --prefix ~/.local --mpi-names
-    MPICC=~/.local/bin/mpicc pip install --no-binary mpi4py mpi4py numpy
+    cargo run --release -p onesided-capi --bin install -- --prefix ~/.local
+    pip install mpi4py numpy
     ~/.local/bin/rmarun -n 4 python examples/python/windows.py
 """
 

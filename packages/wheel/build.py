@@ -19,6 +19,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LIBRARY = "libmpi_abi.so.1"
+# The same by MPICH's ABI, in a folder of its own.
+MPICH = "onesided/libmpi.so.12"
 # Of the linker: the library of that name beside this file.
 LINKER_SCRIPT = f"INPUT({LIBRARY})\n"
 
@@ -49,16 +51,16 @@ def installed(prefix):
 
 
 def stage_prefix(prefix, to):
-    """Copies an installation. Wheels have no symbolic links, so there is one copy of the library."""
+    """Copies an installation. Wheels have no symbolic links, so each library is there once."""
     for path in ["bin/rmacc", "bin/rmacxx", "bin/rmarun", "include/mpi.h", f"lib/{LIBRARY}",
-                 "lib/pkgconfig/onesided.pc", "share/man/man1/rmarun.1"]:
+                 f"lib/{MPICH}", "lib/pkgconfig/onesided.pc", "share/man/man1/rmarun.1"]:
         source = prefix / path
         if not source.exists():
             fail(f"{source} does not exist; is {prefix} an installation?")
         (to / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, to / path)
     (to / "lib/libmpi_abi.so").write_text(LINKER_SCRIPT)
-    binaries = [to / "bin/rmarun", to / f"lib/{LIBRARY}"]
+    binaries = [to / "bin/rmarun", to / f"lib/{LIBRARY}", to / f"lib/{MPICH}"]
     for binary in binaries:
         run("strip", "--strip-unneeded", binary)
     return binaries

@@ -26,6 +26,9 @@ for command in "rmarun -n 3 --require-join python ranks.py" "python -m onesided 
   printed=$($command | sort)
   [ "$printed" = "$expected" ] || { echo "$command printed:"; echo "$printed"; exit 1; }
 done
+# mpi4py's wheel, as it is.
+pip install --quiet --disable-pip-version-check --only-binary :all: mpi4py numpy
+rmarun -n 2 --require-join python "$here/../../examples/python/windows.py"
 # `python -m onesided` knows each option of rmarun that has a value.
 rmarun --help | grep -oE '^ +(-\w, )?--[a-z-]+ <' | grep -oE -- '-[a-z-]*\w' | sort >options
 python -c 'from onesided.__main__ import WITH_VALUE; print(*sorted(WITH_VALUE), sep="\n")' | sort >known

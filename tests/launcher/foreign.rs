@@ -2,7 +2,7 @@
 
 use crate::building::folder;
 use crate::harness::{Run, Started, finish, rmarun, run};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A program, and the library beside it that it is linked to; `None` where nothing compiles C.
@@ -55,6 +55,61 @@ fn it_is_found_in_the_path_too() {
     };
     in_path("program").expect(126).reports(&["compiled for another MPI", "'program'"]);
     in_path("missing").expect(127).reports(&["cannot start 'missing'"]);
+}
+
+/// An installation: rmarun, and beside it what libraries of these names are.
+fn installed(folder: &Path, libraries: &[&str]) -> Option<PathBuf> {
+    let (bin, lib) = (folder.join("bin"), folder.join("lib/onesided"));
+    [&bin, &lib].into_iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
+    let source = folder.join("ours.c");
+    std::fs::write(&source, "int MPI_Init(void) { return 42; }\n").unwrap();
+    for library in libraries {
+        let (made, source) = (lib.join(library), source.to_str()?);
+        cc(&["-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "-o", made.to_str()?, source])?;
+    }
+    std::fs::copy(env!("CARGO_BIN_EXE_rmarun"), bin.join("rmarun")).unwrap();
+    Some(bin.join("rmarun"))
+}
+
+/// The program's own library, which its run path names, returns 0; that of the installation 42.
+#[test]
+fn a_program_with_mpichs_abi_gets_the_library_of_the_installation() {
+    let folder = folder("mpich");
+    let Some(program) = linked(&folder, "libmpi.so.12") else { return };
+    let rmarun = installed(&folder, &["libmpi.so.12", "libmpich.so.12"]).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(&rmarun);
+        command.args(["-n", "1"]).args(arguments).stdin(Stdio::null());
+        finish(Started::new(command))
+    };
+    let printed = run(&["-v", &program]).expect(42).stderr.clone();
+    let line = format!("rmarun: '{program}' is linked to MPICH's ABI: {}", folder.display());
+    assert!(printed.starts_with(&line), "{printed}");
+    run(&["--mpi-library", "keep", &program]).expect(0);
+    run(&["--mpi-library", "theirs", &program]).expect(2).reports(&["--mpi-library", "keep"]);
+    // Behind ours stays what the user has set.
+    let script = "echo $LD_LIBRARY_PATH $MPI4PY_LIBMPI";
+    let lib = folder.join("lib/onesided");
+    let (lib, file) = (lib.display(), lib.join("libmpi.so.12"));
+    let set = ["-x", "LD_LIBRARY_PATH=/a:/b", "sh", "-c", script];
+    assert_eq!(run(&set).expect(0).stdout, format!("{lib}:/a:/b {}\n", file.display()));
+    let set = ["-x", "MPI4PY_LIBMPI=other", "-x", "LD_LIBRARY_PATH=", "sh", "-c", script];
+    assert_eq!(run(&set).expect(0).stdout, format!("{lib} other\n"));
+    let keep = ["--mpi-library", "keep", "-x", "LD_LIBRARY_PATH=/a", "sh", "-c", script];
+    assert_eq!(run(&keep).expect(0).stdout, "/a\n");
+    // A run path that comes before LD_LIBRARY_PATH.
+    let old = format!("-Wl,--disable-new-dtags,-rpath,{}", folder.display());
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    cc(&["-o", &program, &path("main.c"), &path("libmpi.so.12"), &old]).unwrap();
+    run(&[&program]).expect(42);
+    run(&["--mpi-library", "keep", &program]).expect(0);
+    // Names for which there is nothing here.
+    for library in ["libmpi.so.40", "libmpifort.so.12"] {
+        let program = linked(&folder, library).unwrap();
+        run(&[&program]).expect(126).reports(&["compiled for another MPI", library]);
+    }
+    let program = linked(&folder, "libmpich.so.12").unwrap();
+    run(&[&program]).expect(42);
 }
 
 #[test]

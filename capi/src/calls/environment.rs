@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::arguments::{Address, Ptr, TextBuffer};
 use crate::failure::{Failure, Outcome};
+use crate::form;
 use crate::job;
 use onesided::launch::monotonic;
 use std::ffi::c_int;
@@ -82,8 +83,8 @@ pub fn abi_get_version(abi_major: Ptr<c_int>, abi_minor: Ptr<c_int>) -> Outcome 
 
 /// `MPI_Get_library_version`
 pub fn get_library_version(version: TextBuffer, resultlen: Ptr<c_int>) -> Outcome {
-    let text = concat!("onesided ", env!("CARGO_PKG_VERSION"), ", MPI 5.0 standard ABI");
-    resultlen.set(version.write(text, MPI_MAX_LIBRARY_VERSION_STRING as usize)?)
+    let text = format!("onesided {}, {}", env!("CARGO_PKG_VERSION"), form::NAME);
+    resultlen.set(version.write(&text, MPI_MAX_LIBRARY_VERSION_STRING as usize)?)
 }
 
 /// `MPI_Get_processor_name`

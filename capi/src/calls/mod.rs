@@ -3,6 +3,8 @@
 
 #![allow(clippy::too_many_arguments, reason = "they are the standard's")]
 
+#[cfg(mpich)]
+mod additions;
 mod attributes;
 mod buffers;
 mod collectives;
@@ -34,6 +36,8 @@ mod tools;
 mod topologies;
 mod windows;
 
+#[cfg(mpich)]
+pub use additions::*;
 pub use attributes::*;
 pub use buffers::*;
 pub use collectives::*;

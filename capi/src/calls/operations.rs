@@ -62,7 +62,7 @@ impl<C: Number> At<C> {
         let (window, (datatype, kind)) = (self.win.find()?, known(self.datatype)?);
         let count = usize::try_from(self.count.wide()).ok()?;
         let is_usual = |Own(start, count, datatype): Own<C>| {
-            start.value() >= PAGE && count.wide() == self.count.wide() && datatype == self.datatype
+            start.is_memory() && count.wide() == self.count.wide() && datatype == self.datatype
         };
         let (win, rank, disp) = (&window.win, Rank(self.rank as u32), self.disp as u64);
         let usual = Usual { win, rank, disp, count, datatype, kind };
@@ -104,15 +104,11 @@ impl<C: Number> Own<C> {
     }
 }
 
-/// The size of the first page, which is never mapped: lower addresses are no buffers.
-pub(crate) const PAGE: usize = 4096;
-
 /// Refuses an address that is no valid buffer of that many elements.
 #[inline]
 pub(crate) fn check_buffer(start: Address, count: usize, datatype: &CommittedDatatype) -> Outcome {
-    let first_page = start.value() < PAGE;
     let from_start = || datatype.range(1).is_some_and(|range| range == (0..range.end));
-    if first_page && count != 0 && (start.is_in_place() || from_start()) {
+    if !start.is_memory() && count != 0 && (start.is_in_place() || from_start()) {
         return if datatype.bytes(1) == Some(0) { Ok(()) } else { Err(no_buffer(start)) };
     }
     Ok(())

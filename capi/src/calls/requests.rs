@@ -55,7 +55,7 @@ fn look(request: Option<&Request>) -> Ended {
 fn set_one(place: Ptr<MPI_Status>, ended: Ended) -> Outcome {
     match ended.transpose() {
         Some(outcome) => status::conclude(place, outcome),
-        None if place.is_null() => Ok(()),
+        None if place.is_ignored() => Ok(()),
         None => place.set(status::EMPTY),
     }
 }
@@ -71,7 +71,7 @@ fn set_all(statuses: Ptr<MPI_Status>, all: Vec<Ended>) -> Outcome {
             Err(failure) => (failure.status, failure.code),
         };
         match status {
-            _ if statuses.is_null() => {}
+            _ if statuses.is_ignored() => {}
             Some(status) if !any_failed => status::set_at(statuses, k, status)?,
             _ => statuses.set_at(k, MPI_Status { error, ..status.unwrap_or(status::EMPTY) })?,
         }
@@ -79,7 +79,7 @@ fn set_all(statuses: Ptr<MPI_Status>, all: Vec<Ended>) -> Outcome {
     }
     match failed {
         None => Ok(()),
-        Some(failure) if statuses.is_null() => Err(failure),
+        Some(failure) if statuses.is_ignored() => Err(failure),
         Some(mut failure) => {
             failure.code = MPI_ERR_IN_STATUS;
             Err(failure)

@@ -106,9 +106,9 @@ impl Basic {
 }
 
 macro_rules! basics {
-    ($($value:ident $element:ident $(* $elements:literal)? $kind:ident $units:expr;)*) => {
+    ($($(#[$only:meta])? $value:ident $element:ident $(* $elements:literal)? $kind:ident $units:expr;)*) => {
         /// All of them, but for `MPI_DATATYPE_NULL`.
-        pub static BASICS: &[Basic] = &[$(Basic {
+        pub static BASICS: &[Basic] = &[$($(#[$only])? Basic {
             value: $value,
             name: stringify!($value),
             element: Element::$element,
@@ -179,6 +179,8 @@ basics! {
     MPI_LOGICAL2 I16 Logical one!(2, 2, Signed);
     MPI_INTEGER2 I16 Integer one!(2, 2, Signed);
     MPI_REAL2 I16 Moved one!(2, 2, Floating);
+    #[cfg(mpich)] MPIX_C_FLOAT16 I16 Moved one!(2, 2, Floating);
+    #[cfg(mpich)] MPIX_BFLOAT16 I16 Moved one!(2, 2, Floating);
     MPI_LOGICAL4 I32 Logical one!(4, 4, Signed);
     MPI_INTEGER4 I32 Integer one!(4, 4, Signed);
     MPI_REAL4 F32 Floating one!(4, 4, Floating);

@@ -16,6 +16,7 @@ pub use sequence::Sequence;
 
 use crate::abi::*;
 use crate::failure::{Failure, Outcome};
+use crate::form;
 use crate::handle::{Handle, Object, Table};
 use basic::{BASICS, Basic};
 use onesided::engine::Attributes;
@@ -141,20 +142,20 @@ fn committed(datatype: MPI_Datatype) -> Outcome<&'static CommittedDatatype> {
 /// A predefined datatype, and the kind of its elements, by one look at a table.
 #[inline(always)]
 pub fn known(datatype: MPI_Datatype) -> Option<(&'static CommittedDatatype, u16)> {
-    *KNOWN.get()?.get(datatype.value().wrapping_sub(MPI_DATATYPE_NULL))?
+    *KNOWN.get()?.get(form::datatype_place(datatype.value()))?
 }
 
 /// What communication needs of the [`predefined`] datatypes, from the start of the job on.
 static KNOWN: OnceLock<[Option<(&'static CommittedDatatype, u16)>; 256]> = OnceLock::new();
 
-/// By their numbers in the ABI, from `MPI_DATATYPE_NULL` on.
+/// By the places of their numbers in the ABI.
 fn predefined() -> &'static [Option<Datatype>; 256] {
     static ALL: OnceLock<[Option<Datatype>; 256]> = OnceLock::new();
     ALL.get_or_init(|| {
         let mut all = [const { None }; 256];
         for basic in BASICS {
             let named = Made::new(MPI_COMBINER_NAMED);
-            all[basic.value - MPI_DATATYPE_NULL] = Some(Datatype::lasting(basic, named));
+            all[form::datatype_place(basic.value)] = Some(Datatype::lasting(basic, named));
         }
         all
     })
@@ -204,6 +205,6 @@ impl Object for Datatype {
 
     #[inline]
     fn predefined(value: usize) -> Option<&'static Datatype> {
-        predefined().get(value.checked_sub(MPI_DATATYPE_NULL)?)?.as_ref()
+        predefined().get(form::datatype_place(value))?.as_ref()
     }
 }

@@ -9,6 +9,7 @@ pub use reduce::Reduction;
 use crate::abi::*;
 use crate::datatype::{Datatype, Kind};
 use crate::failure::{Failure, Outcome};
+use crate::form;
 use crate::handle::{Object, Table};
 use onesided::Op;
 use std::ffi::c_int;
@@ -58,7 +59,7 @@ impl Operation {
     /// [`COMBINED`] for one that fetches nothing.
     #[inline(always)]
     pub fn known(op: MPI_Op, kind: u16) -> Option<Op> {
-        let place = op.value().wrapping_sub(MPI_OP_NULL);
+        let place = form::op_place(op.value());
         let (operation, kinds) = PREDEFINED.get(place)?.as_ref()?;
         match operation {
             Operation::Predefined(op) if kind & !kinds == 0 => Some(*op),
@@ -126,7 +127,7 @@ fn undefined(op: Op, datatype: &Datatype) -> Failure {
     Failure::new(MPI_ERR_OP, format!("{op} is not defined for {datatype:?}"))
 }
 
-/// By their numbers in the ABI, from `MPI_OP_NULL` on, each with its [`kinds`].
+/// By the places of their numbers in the ABI, each with its [`kinds`].
 static PREDEFINED: [Option<(Operation, u16)>; 30] = {
     let mut all = [None; 30];
     let pairs = [
@@ -148,7 +149,7 @@ static PREDEFINED: [Option<(Operation, u16)>; 30] = {
     let mut k = 0;
     while k < pairs.len() {
         let (value, op) = pairs[k];
-        all[value - MPI_OP_NULL] = Some((Operation::Predefined(op), kinds(op)));
+        all[form::op_place(value)] = Some((Operation::Predefined(op), kinds(op)));
         k += 1;
     }
     all
@@ -166,6 +167,6 @@ impl Object for Operation {
     }
 
     fn predefined(value: usize) -> Option<&'static Operation> {
-        PREDEFINED.get(value.checked_sub(MPI_OP_NULL)?)?.as_ref().map(|(operation, _)| operation)
+        PREDEFINED.get(form::op_place(value))?.as_ref().map(|(operation, _)| operation)
     }
 }

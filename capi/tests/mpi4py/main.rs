@@ -1,12 +1,14 @@
-//! mpi4py, built from source against our header and library, and its own tests. It needs python3 and
-//! PyPI (or what an earlier run has installed), takes minutes, and is started by
+//! mpi4py's own tests: built from source against our header and library, and as the wheel on PyPI, which loads
+//! `libmpi.so.12`. They need python3 and PyPI (or what an earlier run has installed), take minutes, and are
+//! started by
 //!
 //! ```text
 //! cargo test --release -p onesided-capi --test mpi4py -- --ignored --nocapture
 //! ```
 //!
 //! `ONESIDED_TEST_PART=k/n` runs every n-th pair of a file and a number of ranks, from the k-th on.
-//! What fails has to stand in `docs/reference/mpi4py.md`, which `ONESIDED_TEST_WRITE=1` writes anew.
+//! What fails has to stand in `docs/reference/mpi4py.md`, which `ONESIDED_TEST_WRITE=1` writes anew; the wheel
+//! has to give what it has.
 #![allow(clippy::disallowed_methods, reason = "reads whether the table is to be written")]
 
 #[path = "../support/mod.rs"]
@@ -73,6 +75,13 @@ const FILES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Which mpi4py is installed.
+#[derive(Clone, Copy)]
+enum Form {
+    Built,
+    Wheel,
+}
+
 /// Where mpi4py lives: a Python of its own, and the sources with the tests.
 struct Python {
     python: PathBuf,
@@ -82,7 +91,7 @@ struct Python {
 #[test]
 #[ignore = "installs from PyPI and takes minutes"]
 fn what_fails_is_in_the_table() {
-    let Some(python) = python() else { return };
+    let Some(python) = python(Form::Built) else { return };
     let mut results = Vec::new();
     let (first, of) = part();
     let mut pair = 0;
@@ -119,6 +128,29 @@ fn what_fails_is_in_the_table() {
     );
 }
 
+#[test]
+#[ignore = "installs from PyPI and takes minutes"]
+fn the_wheel_gives_what_the_table_has() {
+    let Some(python) = python(Form::Wheel) else { return };
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/mpi4py.md");
+    let page = std::fs::read_to_string(page).expect("the page can be read");
+    let (first, of) = part();
+    let files = FILES.iter().flat_map(|(_, files)| *files);
+    let pairs = files.flat_map(|file| (0..RANKS.len() - 1).map(move |k| (file, k)));
+    let mut others = Vec::new();
+    for (file, k) in pairs.skip(first).step_by(of) {
+        let outcome = run(&python, file, RANKS[k]);
+        println!("{file:18} {} ranks  {}", RANKS[k], outcome.line());
+        let row = page.lines().find(|line| line.contains(&format!("| test_{file}.py |")));
+        let expected = row.and_then(|row| row.split(" | ").nth(k + 2));
+        let cell = table::cell(&outcome);
+        if expected != Some(&cell) {
+            others.push(format!("{file}, {} ranks: {}", RANKS[k], outcome.line()));
+        }
+    }
+    assert!(others.is_empty(), "not as docs/reference/mpi4py.md has them: {others:#?}");
+}
+
 /// Which pairs are run: from which on, and one of how many.
 fn part() -> (usize, usize) {
     let Ok(part) = std::env::var("ONESIDED_TEST_PART") else { return (0, 1) };
@@ -137,18 +169,21 @@ fn run(python: &Python, file: &str, ranks: u32) -> Outcome {
     Outcome::read(&output)
 }
 
-/// Builds mpi4py, if that has not been done for this library's header; `None`, with the reason on
-/// standard output, if it cannot be.
-fn python() -> Option<Python> {
+/// Installs mpi4py, if that has not been done; `None`, with the reason on standard output, if it cannot be.
+fn python(form: Form) -> Option<Python> {
     if !support::has("python3") {
         return None;
     }
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mpi4py");
+    let name = match form {
+        Form::Built => "mpi4py",
+        Form::Wheel => "mpi4py-wheel",
+    };
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let python = home.join("venv/bin/python");
     let tests = home.join(format!("mpi4py-{MPI4PY}/test"));
     if !home.join("built").exists() {
-        if let Err(problem) = build(&home, &python) {
-            println!("skipped: mpi4py cannot be built: {problem}");
+        if let Err(problem) = build(&home, &python, form) {
+            println!("skipped: mpi4py cannot be installed: {problem}");
             return None;
         }
         std::fs::write(home.join("built"), MPI4PY).expect("the folder can be written");
@@ -156,7 +191,7 @@ fn python() -> Option<Python> {
     Some(Python { python, tests })
 }
 
-fn build(home: &Path, python: &Path) -> Result<(), String> {
+fn build(home: &Path, python: &Path, form: Form) -> Result<(), String> {
     std::fs::create_dir_all(home).map_err(|problem| problem.to_string())?;
     step(Command::new("python3").args(["-m", "venv", "--clear"]).arg(home.join("venv")))?;
     let pip = || {
@@ -169,8 +204,19 @@ fn build(home: &Path, python: &Path) -> Result<(), String> {
     step(pip().args(["download", "--no-deps", "--no-binary", ":all:", &source]))?;
     let archive = format!("mpi4py-{MPI4PY}.tar.gz");
     step(Command::new("tar").arg("xzf").arg(&archive).current_dir(home))?;
+    if let Form::Wheel = form {
+        step(pip().args(["install", "--only-binary", ":all:", &source]))?;
+        return every_symbol_is_there(python);
+    }
     let mpicc = support::prefix().join("bin/mpicc");
     step(pip().args(["install", "--no-cache-dir"]).arg(&archive).env("MPICC", mpicc))
+}
+
+/// All symbols that the module of the wheel needs are looked up when it is loaded.
+fn every_symbol_is_there(python: &Path) -> Result<(), String> {
+    let mut command = support::installed("rmarun");
+    command.args(["-n", "1", "--require-join", "-x", "LD_BIND_NOW=1"]).arg(python);
+    step(command.args(["-c", "from mpi4py import MPI"]))
 }
 
 fn step(command: &mut Command) -> Result<(), String> {

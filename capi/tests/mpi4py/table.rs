@@ -17,10 +17,9 @@ pub fn markdown(results: &Results) -> String {
         "# mpi4py's own tests\n\n\
          mpi4py {MPI4PY}, built from source against `mpi.h` and `libmpi_abi.so.1` of this library, runs its own files of\n\
          tests under `rmarun -n` 1, 2, 3 and 5. A cell has the tests that passed, were skipped by mpi4py itself, and\n\
-         failed. Below the table stands what fails, and why. The wheel of mpi4py on PyPI loads MPICH or Open MPI only, so\n\
-         build it from source, with `rmacc` installed (`capi/README.md`):\n\n    \
-         MPI4PY_BUILD_MPICC=rmacc pip install --no-binary mpi4py mpi4py\n\n\
-         A test writes this page, and without the variable it fails if a test fails that the page does not name:\n\n    \
+         failed. Below the table stands what fails, and why. The wheel of mpi4py on PyPI (`pip install mpi4py`), which\n\
+         `rmarun` gives `libmpi.so.12`, has the same cells with 1, 2 and 3 ranks; a test compares them.\n\n\
+         Another test writes this page, and without the variable it fails if a test fails that the page does not name:\n\n    \
          ONESIDED_TEST_WRITE=1 cargo test --release -p onesided-capi --test mpi4py -- --ignored --nocapture\n\n\
          Together: {} passed, {skipped} skipped, {failed} failed.\n\n",
         run.saturating_sub(skipped + failed)
@@ -44,7 +43,8 @@ pub fn markdown(results: &Results) -> String {
     text
 }
 
-fn cell(outcome: &Outcome) -> String {
+/// What the table has of a file with a number of ranks.
+pub fn cell(outcome: &Outcome) -> String {
     let Outcome { run, skipped, failed } = outcome;
     let bad = failed.len() as u32;
     match (bad, run) {

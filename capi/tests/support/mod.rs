@@ -25,6 +25,7 @@ pub fn install(prefix: &Path, arguments: &[&str]) -> Output {
     if !arguments.contains(&"--uninstall") {
         let folder = Path::new(env!("CARGO_BIN_EXE_install")).parent().expect("a profile's folder");
         let is_current = is_current(&folder.join("deps/libmpi_abi.so"), &["src", "capi"])
+            && is_current(&folder.join("deps/libmpi.so"), &["src", "capi"])
             && is_current(&folder.join("rmarun"), &["src", "launcher"]);
         if is_current {
             command.arg("--built").arg(folder);

@@ -9,8 +9,8 @@ from . import environment, prefix
 WITH_VALUE = {
     "-n", "-np", "--np", "--ranks", "-x", "--env", "--wdir", "-wdir", "-wd", "--wd", "--segment", "--segment-size",
     "--on-failure", "--deadlock", "--check-report", "--bind-to", "-bind-to", "--map-by", "--cpu-set", "--grace",
-    "--timeout", "--stdin", "--output-filename", "-ppn", "-perhost", "--configfile", "--example", "--bin", "-p",
-    "--package", "-F", "--features", "--print",
+    "--timeout", "--stdin", "--output-filename", "--mpi-library", "-ppn", "-perhost", "--configfile", "--example",
+    "--bin", "-p", "--package", "-F", "--features", "--print",
 }
 WITH_TWO = {"-env", "-genv", "--genv"}
 
