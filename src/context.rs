@@ -87,7 +87,7 @@ impl Context {
             ranks: member.ranks,
             foreign: member.foreign,
             here,
-            backoff: Backoff::at(Placement::join(here, Box::new(SegmentPlacement::new(&segment)?)))
+            backoff: Backoff::at(Placement::join(here, Arc::new(SegmentPlacement::new(&segment)?)))
                 .looking(move || job.look()),
             job: Scope::of(&notice, []),
             records: notice.continues(),

@@ -1,7 +1,7 @@
 //! The machine: core atomics in shared memory, shared (non-private) futexes, real time.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "they are used here only")]
 
-use super::{Fault, Placement, Site, processor, wait::WaitStep};
+use super::{Fault, JobPlacement, Placement, Site, processor, wait::WaitStep};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use core::sync::atomic::{compiler_fence, fence};
 use crossbeam_utils::Backoff as Spin;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::thread::futex;
 use rustix::time::ClockId;
 use std::io::Read;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 /// Longest uninterrupted sleep where the kernel cannot wait for two words, and so the delay with which
@@ -53,18 +53,16 @@ const SLOW_YIELD: Duration = Duration::from_micros(250);
 const YIELD_OF_OTHERS: Duration = Duration::from_micros(32);
 /// The upper limit, below a time slice.
 const SLOWEST_YIELD: Duration = Duration::from_millis(2);
-/// How long waits sleep without yielding after a slow yield: the first value. It doubles if yielding
-/// is slow again within a third of that time, and halves otherwise. A trial beside a busy process
-/// costs all ranks its time slice, so trials become rare there. A single disturbance, such as the
-/// start of the job, costs little.
-const DISTRUST: Duration = Duration::from_millis(10);
+/// How long waits sleep without yielding after a yield that was slow because of other processes: the first
+/// value. It doubles if that comes again within [`AGAIN`], and halves otherwise. A trial beside a busy process
+/// costs all ranks its time slice, so trials become rare there. A single disturbance, such as the start of
+/// the job, costs little.
+const DISTRUST: Duration = Duration::from_millis(1);
+/// Several time slices.
+const AGAIN: Duration = Duration::from_millis(30);
 /// The largest value: the delay with which a job with more ranks than cores learns that a busy process
 /// has ended.
 const LONGEST_DISTRUST: Duration = Duration::from_millis(800);
-/// Fast yields that make up for a slow one, in which ranks of the job have computed.
-const REWARDING: u32 = 64;
-/// The most fast yields that count.
-const MOST_REWARDING: u32 = 4 * REWARDING;
 /// How often a rank that distrusts yields asks the kernel whether another process wants its core.
 const ASKS: Duration = Duration::from_micros(500);
 /// For how long at most it does not ask after an answer that was wrong.
@@ -177,10 +175,11 @@ impl FutexWord {
         let until = after(most);
         let slept =
             futex::waitv(&words, futex::WaitvFlags::empty(), Some(&until), ClockId::Monotonic);
-        if slept.is_err_and(|errno| !matches!(errno, Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT))
-        {
+        match slept {
+            Ok(_) => count_woken(RUNS_AGAIN),
+            Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => (),
             // Older than Linux 5.16, or denied. If this fails as well, the wait polls.
-            let _ = self.wait_alone(expected, &SLEEP_BOUND);
+            Err(_) => drop(self.wait_alone(expected, &SLEEP_BOUND)),
         }
     }
 
@@ -193,6 +192,7 @@ impl FutexWord {
     /// word has changed), EINTR and ETIMEDOUT all mean "look again".
     fn wait_alone(&self, expected: u32, bound: &futex::Timespec) -> Result<(), Errno> {
         futex::wait(&self.0.0, futex::Flags::empty(), expected, Some(bound))
+            .inspect(|()| count_woken(RUNS_AGAIN))
     }
 
     fn unless_changed(&self, from: u32) -> futex::Wait {
@@ -217,7 +217,9 @@ impl FutexWord {
     pub(super) fn wake(&self, count: u32) {
         let began = Instant::now();
         // Fails only for a bad address, which a reference cannot be.
-        if futex::wake(&self.0.0, futex::Flags::empty(), count).is_ok_and(|woken| woken > 0) {
+        let woken = futex::wake(&self.0.0, futex::Flags::empty(), count).unwrap_or(0);
+        if woken > 0 {
+            count_woken(woken as u32);
             let cost = began.elapsed().min(DEAREST_WAKE_UP).as_nanos() as u32;
             let before = WAKING.load(Relaxed);
             // Of threads that wake at the same time, one value may be lost.
@@ -228,6 +230,18 @@ impl FutexWord {
 
 /// What a wake-up has lately cost this process, in nanoseconds; zero before the first one.
 static WAKING: AtomicU32 = AtomicU32::new(0);
+/// A rank that was woken runs: one less.
+const RUNS_AGAIN: u32 = u32::MAX;
+/// Where the job of this process counts the ranks that were woken and have not run since.
+static JOB: RwLock<Option<Weak<dyn JobPlacement>>> = RwLock::new(None);
+
+/// Counts ranks that this one has woken, or, wrapping, that it runs again itself.
+fn count_woken(ranks: u32) {
+    let job = JOB.read().ok();
+    if let Some(job) = job.and_then(|job| job.as_ref()?.upgrade()) {
+        job.common().count_woken(ranks);
+    }
+}
 
 #[inline(always)]
 pub(super) fn mem_sync(site: Site) {
@@ -327,8 +341,6 @@ pub struct Backoff {
     forgiven: AtomicU64,
     /// Yields of this process.
     yields: AtomicU32,
-    /// Fast yields, less those that have made up for a slow one.
-    fast: AtomicU32,
     /// The processors of this rank and the others, if known.
     placement: Option<Placement>,
     /// Called by a wait that has slept for long.
@@ -369,7 +381,6 @@ impl Backoff {
             ask_at: AtomicU64::default(),
             forgiven: AtomicU64::default(),
             yields: AtomicU32::default(),
-            fast: AtomicU32::new(MOST_REWARDING),
             placement: None,
             look: None,
         }
@@ -378,6 +389,9 @@ impl Backoff {
     /// For a rank of a job whose placement is known.
     pub fn at(placement: Placement) -> Self {
         let (ranks, cores) = (placement.ranks(), placement.processors());
+        if let Ok(mut job) = JOB.write() {
+            *job = Some(placement.words());
+        }
         Backoff { placement: Some(placement), ..Backoff::new(ranks, cores) }
     }
 
@@ -465,12 +479,7 @@ impl Backoff {
         tier.yields += 1;
         tier.yielded = Some(after);
         self.yields.store(self.yields.load(Relaxed).wrapping_add(1), Relaxed);
-        let fast = self.fast.load(Relaxed);
-        if after - before <= self.slow_yield {
-            self.fast.store(MOST_REWARDING.min(fast + 1), Relaxed);
-        } else if fast >= REWARDING && self.is_calm(tier.spins > 0) {
-            self.fast.store(fast - REWARDING, Relaxed);
-        } else {
+        if after - before > self.slow_yield && !self.is_calm(tier.spins > 0) {
             tier.distrusts = true;
             self.distrust_from((after - self.since).as_nanos() as u64);
         }
@@ -548,17 +557,18 @@ impl Backoff {
         (self.is_deaf_first && !tier.has_looked, self.overdue)
     }
 
-    /// Yielding was slow at `now`, in nanoseconds after `since`.
+    /// Another process made a yield slow, which ended `now`, in nanoseconds after `since`.
     fn distrust_from(&self, now: u64) {
         let (least, most) = (DISTRUST.as_nanos() as u64, LONGEST_DISTRUST.as_nanos() as u64);
         let last = self.distrust.load(Relaxed);
         let trusted_for = now.saturating_sub(self.distrust_until.load(Relaxed));
-        let distrust = if trusted_for < last / 3 { last * 2 } else { last / 2 }.clamp(least, most);
+        let is_again = trusted_for < AGAIN.as_nanos() as u64;
+        let distrust = if is_again { last * 2 } else { last / 2 }.clamp(least, most);
         self.distrust.store(distrust, Relaxed);
         self.distrust_until.store(now + distrust, Relaxed);
         // The kernel's answer has just been wrong: it is not asked for a while.
         let forgiven = self.forgiven.swap(0, Relaxed);
-        let was_wrong = forgiven != 0 && now.saturating_sub(forgiven) < least;
+        let was_wrong = forgiven != 0 && now.saturating_sub(forgiven) < AGAIN.as_nanos() as u64;
         let asks_not = distrust.min(ASKS_NOT.as_nanos() as u64);
         self.ask_at.store(if was_wrong { now + asks_not } else { now }, Relaxed);
     }
@@ -574,6 +584,7 @@ impl Backoff {
         let is_calm = self.is_calm(tier.spins > 0);
         if is_calm {
             self.distrust_until.store(now, Relaxed);
+            self.distrust.store(self.distrust.load(Relaxed) / 2, Relaxed);
             self.forgiven.store(now, Relaxed);
             tier.distrusts = false;
         }

@@ -12,6 +12,7 @@
 
 use super::{Word32, Word64};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// The shortest time between two moves of a rank. More moves would not help.
@@ -30,6 +31,15 @@ pub struct PlacementWords {
     allowed: [Word64; CpuSet::MAX_CPU / 64],
     /// What a wake-up has lately cost a rank, in nanoseconds.
     waking: Word32,
+    /// Ranks that were woken and have not run since.
+    woken: Word32,
+}
+
+impl PlacementWords {
+    /// Counts ranks that were woken, or, wrapping, one that runs again.
+    pub(super) fn count_woken(&self, woken: u32) {
+        self.woken.fetch_add(woken);
+    }
 }
 
 /// The words of a job: the shared ones, and for each rank its last processor plus one.
@@ -43,7 +53,7 @@ pub trait JobPlacement: Send + Sync {
 /// The placement of a rank in its job.
 pub struct Placement {
     rank: usize,
-    words: Box<dyn JobPlacement>,
+    words: Arc<dyn JobPlacement>,
     /// The limit of a control group on the processors of this process.
     quota: usize,
     since: Instant,
@@ -53,7 +63,7 @@ pub struct Placement {
 
 impl Placement {
     /// Publishes the processors of this process, and leaves the present one if another rank is there.
-    pub fn join(rank: u32, words: Box<dyn JobPlacement>) -> Placement {
+    pub fn join(rank: u32, words: Arc<dyn JobPlacement>) -> Placement {
         let available = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let own = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
         let quota = if available < own.count() as usize { available } else { CpuSet::MAX_CPU };
@@ -112,10 +122,19 @@ impl Placement {
         self.own().store(self.own().load() | ASLEEP);
     }
 
-    /// How many ranks do not sleep, this one included; `None` in a job of many.
+    /// How many ranks run or want to, this one included; `None` in a job of many.
     pub fn awake(&self) -> Option<usize> {
         let ranks = self.words.ranks().iter();
-        self.is_counted().then(|| ranks.filter(|word| word.load() & ASLEEP == 0).count())
+        // A rank may count that it runs before its waker has counted it: the number may be negative.
+        let woken = self.words.common().woken.load().cast_signed();
+        let awake = || ranks.filter(|word| word.load() & ASLEEP == 0).count();
+        let most = self.ranks();
+        self.is_counted().then(|| most.min(awake() + usize::try_from(woken).unwrap_or(0)))
+    }
+
+    /// The words of the job, for as long as it lasts.
+    pub fn words(&self) -> Weak<dyn JobPlacement> {
+        Arc::downgrade(&self.words)
     }
 
     /// The cost of a wake-up in this job: the latest published one.
@@ -217,7 +236,7 @@ mod tests {
     #[test]
     fn a_rank_leaves_a_processor_that_another_is_on() {
         let words = words(2);
-        let placement = Placement::join(0, Box::new(words.clone()));
+        let placement = Placement::join(0, Arc::new(words.clone()));
         if !placement.is_enough_for_all() {
             println!("skipped: there is one processor");
             return;
@@ -234,7 +253,7 @@ mod tests {
     #[test]
     fn a_rank_leaves_a_processor_that_has_more_than_its_share() {
         let words = words(8);
-        let placement = Placement::join(0, Box::new(words.clone()));
+        let placement = Placement::join(0, Arc::new(words.clone()));
         if placement.processors() != 2 {
             println!("skipped: this counts on two processors");
             return;
@@ -260,7 +279,7 @@ mod tests {
         insert(&words.0.allowed, 3);
         insert(&words.0.allowed, 64);
         insert(&words.0.allowed, 3);
-        let own = Placement::join(0, Box::new(words.clone()));
+        let own = Placement::join(0, Arc::new(words.clone()));
         let count: u32 = words.0.allowed.iter().map(|word| word.load().count_ones()).sum();
         let mut mine = sched_getaffinity(None).unwrap();
         mine.set(3);
@@ -273,13 +292,16 @@ mod tests {
     fn a_rank_that_sleeps_is_not_awake_and_keeps_its_processor() {
         let words = words(2);
         let [first, second] =
-            [0, 1].map(|rank| Placement::join(rank, Box::new(words.clone()) as Box<_>));
+            [0, 1].map(|rank| Placement::join(rank, Arc::new(words.clone()) as Arc<_>));
         assert_eq!(first.awake(), Some(2));
         let here = words.1[1].load();
         second.sleep();
         assert_eq!(first.awake(), Some(1));
         assert_eq!(first.others().collect::<Vec<_>>(), [here]);
+        words.0.count_woken(1);
+        assert_eq!(first.awake(), Some(2), "it was woken");
         second.settle();
+        words.0.count_woken(1_u32.wrapping_neg());
         assert_eq!(first.awake(), Some(2));
     }
 }
