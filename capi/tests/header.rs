@@ -73,6 +73,12 @@ fn assertions(include: &str, lacks: &[&str]) -> String {
     for (returns, name, parameters) in header::CALLBACKS {
         holds(name, &format!("SAME(MPI_{name}, {returns}({parameters}))"));
     }
+    prototypes(lacks, &mut holds);
+    text
+}
+
+/// What a header has of functions.
+fn prototypes(lacks: &[&str], holds: &mut impl FnMut(&str, &str)) {
     for function in table::functions() {
         if lacks.contains(&function.name.as_str()) {
             continue;
@@ -85,6 +91,39 @@ fn assertions(include: &str, lacks: &[&str]) -> String {
             holds(&name, &format!("SAME(__typeof__({name}), {}({list}))", function.returns));
         }
     }
+}
+
+/// The same for MPICH's own header, of the tables of its ABI.
+fn assertions_of_mpich() -> String {
+    let mut text = "#include <stddef.h>\n#include <stdint.h>\n#include <mpi.h>\n".to_owned();
+    text.push_str("#define SAME(a, b) __builtin_types_compatible_p(a, b)\n");
+    let mut holds = |what: &str, condition: &str| {
+        let _ = writeln!(text, "_Static_assert({condition}, \"{what}\");");
+    };
+    // Addresses of variables and of a function; and MPI_Abi_get_version's answer that it is another ABI.
+    let is_no_number = |name: &str| {
+        ["UNWEIGHTED", "WEIGHTS_EMPTY", "T_PVAR_ALL_HANDLES"].contains(&name)
+            || name.ends_with("DUP_FN")
+            || name.starts_with("ABI_")
+    };
+    for table::Constant { kind, name, value } in table::mpich_constants() {
+        let full = table::full_name(&name);
+        match kind.as_str() {
+            _ if is_no_number(&name) => {}
+            "alias" => holds(&full, &format!("{full} == MPI_{value}")),
+            _ => holds(&full, &format!("(int)(intptr_t){full} == (int)({value})")),
+        }
+    }
+    holds("MPI_Status", "sizeof(MPI_Status) == 5 * sizeof(int)");
+    for (i, field) in ["MPI_SOURCE", "MPI_TAG", "MPI_ERROR"].iter().enumerate() {
+        holds(field, &format!("offsetof(MPI_Status, {field}) == {} * sizeof(int)", i + 2));
+    }
+    for (name, _) in header::HANDLES {
+        let is_pointer = *name == "MPI_File" || name.starts_with("MPI_T_");
+        let of = if is_pointer { "void *" } else { "int" };
+        holds(name, &format!("sizeof({name}) == sizeof({of})"));
+    }
+    prototypes(&MPICH_LACKS, &mut holds);
     text
 }
 
@@ -162,6 +201,17 @@ fn mpich_says_the_same() {
     }
     let source = folder("mpich").join("assertions.c");
     fs::write(&source, assertions("mpi_abi.h", &MPICH_LACKS)).unwrap();
+    compiles("cc", "gnu11", &mpich.join("include"), &["-Werror"], &source);
+}
+
+#[test]
+fn mpichs_own_header_has_its_tables() {
+    let Some(mpich) = mpich() else { return };
+    if !has("cc") {
+        return;
+    }
+    let source = folder("own").join("assertions.c");
+    fs::write(&source, assertions_of_mpich()).unwrap();
     compiles("cc", "gnu11", &mpich.join("include"), &["-Werror"], &source);
 }
 

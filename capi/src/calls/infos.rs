@@ -9,13 +9,18 @@ use crate::text;
 use onesided::Info;
 use std::ffi::c_int;
 
+/// The most bytes of a key, for which programs have MPI_MAX_INFO_KEY bytes with the null character.
+const MAX_KEY: usize = MPI_MAX_INFO_KEY as usize - 1;
+
+const _: () = assert!(MAX_KEY <= Info::MAX_KEY);
+
 /// Refuses an invalid key.
 fn checked(key: Text) -> Outcome<String> {
     let key = key.bytes()?;
     let why = match key.len() {
         0 => "an info key must not be empty".into(),
-        1..=Info::MAX_KEY => return Ok(text::of_bytes(&key)),
-        bytes => format!("the key has {bytes} bytes, more than {}", Info::MAX_KEY),
+        1..=MAX_KEY => return Ok(text::of_bytes(&key)),
+        bytes => format!("the key has {bytes} bytes, more than {MAX_KEY}"),
     };
     Err(Failure::new(MPI_ERR_INFO_KEY, why))
 }
