@@ -61,6 +61,9 @@ pub(crate) struct Looked {
     site: u32,
 }
 
+/// Bytes of operations that need no buffer for a page.
+const SHORT: usize = 64;
+
 /// A bit for each byte of a word that is not zero.
 fn bytes_in(word: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
@@ -99,17 +102,19 @@ fn words_with(
     }
 }
 
-/// Updates the copy of a page with bytes from `from` on, and adds those that differ to `bits`.
-fn update(page: &PageWords, from: usize, bytes: &[u8], bits: &mut Bits) -> bool {
+/// Updates the copy of a page with bytes from `from` on. Returns those that differ, if there are any.
+fn update(page: &PageWords, from: usize, bytes: &[u8]) -> Option<Bits> {
     let mut differs = 0;
     words_with(page, from, bytes, |word, _, value| differs |= word.load() ^ value);
-    if differs != 0 {
-        words_with(page, from, bytes, |word, number, value| {
-            bits[number / 8] |= bytes_in(word.load() ^ value) << (number % 8 * 8);
-            word.store(value);
-        });
+    if differs == 0 {
+        return None;
     }
-    differs != 0
+    let mut bits = [0; WORDS / 8];
+    words_with(page, from, bytes, |word, number, value| {
+        bits[number / 8] |= bytes_in(word.load() ^ value) << (number % 8 * 8);
+        word.store(value);
+    });
+    Some(bits)
 }
 
 /// Divides runs at the ends of pages.
@@ -128,28 +133,39 @@ fn by_pages(runs: &[ByteRun]) -> impl Iterator<Item = ByteRun> {
 impl AccessedBytes<'_> {
     /// Reads all runs, and calls `each` with the parts of one page of each: the page's number, the first byte in it,
     /// and the bytes. Returns whether all could be read.
-    fn read_pages(&self, mut each: impl FnMut(usize, usize, &[u8])) -> bool {
-        let mut buffer = [0; PageWords::BYTES];
-        let (mut together, mut bytes) = (Vec::new(), 0);
+    fn read_pages(&self, each: impl FnMut(usize, usize, &[u8])) -> bool {
+        let bytes: u64 = self.runs.iter().map(|run| run.bytes).sum();
+        // For an element no page has to be cleared.
+        match bytes <= SHORT as u64 {
+            true => self.read_by(&mut [0; SHORT], each),
+            false => self.read_by(&mut [0; PageWords::BYTES], each),
+        }
+    }
+
+    /// [`AccessedBytes::read_pages`] by a buffer for a page or for all.
+    fn read_by(&self, buffer: &mut [u8], mut each: impl FnMut(usize, usize, &[u8])) -> bool {
         let mut read = |together: &[ByteRun]| {
             let all = together.iter().map(|run| run.bytes as usize).sum();
-            let is_read = (self.read)(together, &mut buffer[..all]);
-            let mut rest = &buffer[..if is_read { all } else { 0 }];
-            for ByteRun { start, bytes } in together.iter().filter(|_| is_read) {
-                let (now, behind) = rest.split_at(*bytes as usize);
-                let (page, from) =
-                    (*start as usize / PageWords::BYTES, *start as usize % PageWords::BYTES);
-                each(page, from, now);
+            let mut rest = &mut buffer[..all];
+            if !(self.read)(together, rest) {
+                return false;
+            }
+            for ByteRun { start, bytes } in together {
+                let (now, behind) = rest.split_at_mut(*bytes as usize);
+                let start = *start as usize;
+                each(start / PageWords::BYTES, start % PageWords::BYTES, now);
                 rest = behind;
             }
-            is_read
+            true
         };
+        let (mut together, mut bytes) = (Vec::new(), 0);
         for run in by_pages(&self.runs) {
             if bytes + run.bytes > PageWords::BYTES as u64 {
                 if !read(&together) {
                     return false;
                 }
-                (bytes, together) = (0, Vec::new());
+                together.clear();
+                bytes = 0;
             }
             bytes += run.bytes;
             together.push(run);
@@ -204,8 +220,10 @@ impl CheckedWindow {
         for (number, page) in self.pages_of(self.rank).iter().enumerate() {
             let start = (number * PageWords::BYTES) as u64;
             let bytes = (self.own.len() - start).min(PageWords::BYTES as u64) as usize;
-            let (bytes, mut bits) = (&mut buffer[..bytes], [0; WORDS / 8]);
-            if read_span(self.own, start, bytes) && update(page, 0, bytes, &mut bits) {
+            let bytes = &mut buffer[..bytes];
+            if read_span(self.own, start, bytes)
+                && let Some(bits) = update(page, 0, bytes)
+            {
                 stored.push(StoredPage { page: number, bits });
             }
         }
@@ -219,12 +237,11 @@ impl CheckedWindow {
             return stored;
         }
         accessed.read_pages(|number, from, bytes| {
-            let (Some(page), mut bits) = (pages.get(number), [0; WORDS / 8]) else { return };
-            if update(page, from, bytes, &mut bits) {
-                match stored.last_mut().filter(|last| last.page == number) {
-                    Some(last) => last.bits.iter_mut().zip(bits).for_each(|(all, new)| *all |= new),
-                    None => stored.push(StoredPage { page: number, bits }),
-                }
+            let differing = pages.get(number).and_then(|page| update(page, from, bytes));
+            let Some(bits) = differing else { return };
+            match stored.last_mut().filter(|last| last.page == number) {
+                Some(last) => last.bits.iter_mut().zip(bits).for_each(|(all, new)| *all |= new),
+                None => stored.push(StoredPage { page: number, bits }),
             }
         });
         stored
@@ -578,9 +595,11 @@ mod tests {
                 bytes: std::array::from_fn(|_| std::array::from_fn(|_| Word64::default())),
                 copy: std::array::from_fn(|_| Word64::default()),
             };
-            let (mut bits, mut expected) = ([0; WORDS / 8], [0u8; PageWords::BYTES]);
+            let mut expected = [0u8; PageWords::BYTES];
             expected[from..from + bytes.len()].copy_from_slice(bytes);
-            prop_assert_eq!(update(&page, from, bytes, &mut bits), bytes.iter().any(|byte| *byte != 0));
+            let bits = update(&page, from, bytes);
+            prop_assert_eq!(bits.is_some(), bytes.iter().any(|byte| *byte != 0));
+            let bits = bits.unwrap_or([0; WORDS / 8]);
             let found = page.copy.iter().flat_map(|word| word.load().to_le_bytes());
             prop_assert!(found.eq(expected));
             let is_set = |at: usize| bits[at / 64] >> (at % 64) & 1 == 1;

@@ -417,6 +417,11 @@ impl CheckedWindow {
         act: impl FnOnce() -> R,
     ) -> R {
         let is_compared = self.compared(target).is_some();
+        // It comes into the cache while the rank waits for the lock.
+        let first = accessed.runs.first().map(|run| run.start / GRANULE_BYTES);
+        if let Some(granule) = first.and_then(|first| self.granule(target, first)) {
+            granule[0].expect_update();
+        }
         let (mut act, mut done, mut new) = (Some(act), None, Vec::new());
         // If the job ends, so does the check.
         let _ = self.parts[target as usize].lock.0.run(SITES, waiter, |_| {

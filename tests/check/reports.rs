@@ -162,6 +162,70 @@ fn a_program_without_conflicts() {
     assert!(!outcome.output.contains("onesided: conflict"), "{}", outcome.output);
 }
 
+/// How often the pairs of a job conflict, by its JSON report.
+fn counts(name: &str, n: u32, body: impl FnOnce(&Comm)) -> Option<Vec<(u64, [u64; 2])>> {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("conflicts-{name}.json"));
+    let outcome = job(n, &["--check=report", "--check-report", path.to_str()?], body)?;
+    assert!(outcome.status.success(), "{}", outcome.output);
+    let text = std::fs::read_to_string(&path).expect("the report was written");
+    let document: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(document["is_incomplete"], json!(false));
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let conflicts = document["conflicts"].as_array().expect("a list");
+    let count =
+        |one: &Value| (number(&one["count"]), [&one["first_byte"], &one["last_byte"]].map(number));
+    Some(conflicts.iter().map(count).collect())
+}
+
+/// Each granule of each reader counts, whatever the order of the ranks: also those of which some bytes are accessed,
+/// and those with more readers than words.
+#[test]
+fn each_granule_of_each_pair_counts() {
+    let counts = counts("granules", 8, |world| {
+        let mut window = Window::<u8>::allocate(world, 9000).expect("memory");
+        let mut into = vec![0; 8001];
+        let epoch = window.lock_all().expect("no epoch is open");
+        match world.rank() == 0 {
+            true => epoch.put(&into, Rank(0), 4).expect("it is open"),
+            false => epoch.get(&mut into, Rank(0), 3).expect("it is open"),
+        }
+        epoch.unlock_all().expect("it is open");
+        window.free().expect("no epoch is open");
+    });
+    let Some(counts) = counts else { return };
+    // Bytes 4 to 8003: in granules 0 to 1000, read by seven ranks.
+    assert_eq!(counts, [(7 * 1001, [4, 8003])]);
+}
+
+/// A run of granules of which some had other entries before: their neighbours are judged by their own.
+#[test]
+fn granules_with_other_entries_are_judged_by_their_own() {
+    let counts = counts("entries", 2, |world| {
+        let mut window = Window::<u64>::allocate(world, 300).expect("memory");
+        let (own, part) = (world.rank(), Rank(0));
+        let epoch = window.lock_all().expect("no epoch is open");
+        if own == 1 {
+            // Each third granule, and nothing completes these puts.
+            (0..100).for_each(|at| epoch.put(&[1], part, 3 * at).expect("it is open"));
+        }
+        world.barrier().expect("all ranks live");
+        if own == 0 {
+            epoch.put(&[2; 300], part, 0).expect("it is open");
+            epoch.flush(part).expect("it is open");
+        }
+        world.barrier().expect("all ranks live");
+        if own == 1 {
+            // Ordered behind that put, and not behind its own ones.
+            epoch.put(&[3; 300], part, 0).expect("it is open");
+        }
+        epoch.unlock_all().expect("it is open");
+        window.free().expect("no epoch is open");
+    });
+    let Some(counts) = counts else { return };
+    let all: Vec<u64> = counts.iter().map(|(count, _)| *count).collect();
+    assert_eq!(all, [100, 100], "{counts:?}");
+}
+
 #[test]
 fn reports_of_several_ranks_do_not_mix() {
     let outcome = job(4, &["--check"], |world| {
