@@ -461,8 +461,8 @@ impl Backoff {
 
     #[cold]
     fn next_slowly(&self, tier: &mut Tier) -> WaitStep {
-        tier.spins = self.spins_now();
         if tier.spins > 0 || self.yields.load(Relaxed).is_multiple_of(SETTLES) {
+            tier.spins = self.spins_now();
             self.settle();
         }
         if self.gives_up(tier) {
