@@ -7,6 +7,8 @@
 //!
 //! Rooms:
 //! - [`arguments`]: what C passes; the only place that follows C's pointers.
+//! - [`form`](mod@form): what MPICH's ABI has in another form, by which the package onesided-mpich compiles these
+//!   sources as `libmpi.so.12`; the numbers are in tables of their own.
 //! - [`handle`]: handles and the tables of objects; a handle is never followed.
 //! - [`comm`], [`window`], [`datatype`], [`op`], [`info`], [`handler`]: what each kind of handle stands
 //!   for.

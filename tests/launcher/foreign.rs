@@ -67,7 +67,9 @@ fn installed(folder: &Path, libraries: &[&str]) -> Option<PathBuf> {
         let (made, source) = (lib.join(library), source.to_str()?);
         cc(&["-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "-o", made.to_str()?, source])?;
     }
-    std::fs::copy(env!("CARGO_BIN_EXE_rmarun"), bin.join("rmarun")).unwrap();
+    // By a process of its own: what this one writes cannot be executed while another thread starts a process.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_rmarun")).arg(&bin).status();
+    assert!(copied.is_ok_and(|copied| copied.success()));
     Some(bin.join("rmarun"))
 }
 
