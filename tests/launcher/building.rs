@@ -1,8 +1,8 @@
-//! `--example` and `--bin`.
+//! `--example`, `--bin` and `cargo rma`.
 
 use crate::harness::{Run, Started, finish, rmarun};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// An empty folder of this test's own.
 pub fn folder(name: &str) -> PathBuf {
@@ -54,6 +54,27 @@ fn an_example_is_built_in_release_mode_and_run() {
     assert_eq!(run.stdout, "bin 2\n".repeat(2));
     let run = run_in(&folder, &["-n", "2", "--example", "missing"]).expect(101);
     run.reports(&["cargo could not build example 'missing'"]);
+}
+
+#[test]
+fn cargo_rma_is_rmarun() {
+    let folder = project("subcommand", "fn main() { println!(\"hello\"); std::process::exit(3) }");
+    // As Cargo starts it.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-rma"));
+    command.args(["rma", "-n", "2", "--example", "hello"]);
+    command.current_dir(&folder).env("CARGO_TARGET_DIR", folder.join("target"));
+    command.stdin(Stdio::null());
+    let run = finish(Started::new(command)).expect(3);
+    assert!(run.stdout.starts_with("hello\n"), "{run:#?}");
+}
+
+#[test]
+fn cargo_rma_without_rmarun_fails() {
+    let alone = folder("alone").join("cargo-rma");
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_cargo-rma")).arg(&alone).status();
+    assert!(copied.is_ok_and(|status| status.success()), "cp");
+    let run = finish(Started::new(Command::new(&alone))).expect(125);
+    assert!(run.stderr.starts_with("cargo rma: cannot start '"), "{run:#?}");
 }
 
 #[test]
