@@ -388,25 +388,19 @@ impl ExposedMemory {
         to: &mut [u8],
     ) -> bool {
         let mut rest = to;
-        let mut pieces = runs.map(|(start, bytes)| {
-            let (own, behind) = std::mem::take(&mut rest).split_at_mut(bytes);
-            rest = behind;
-            let other = target.part(start.wrapping_sub(target.start) as i64).at;
-            Piece { own: own.as_mut_ptr(), other, bytes }
-        });
-        let move_all = |pieces: &[Piece]| {
+        let pieces: Vec<Piece> = runs
+            .map(|(start, bytes)| {
+                let (own, behind) = std::mem::take(&mut rest).split_at_mut(bytes);
+                rest = behind;
+                let other = target.part(start.wrapping_sub(target.start) as i64).at;
+                Piece { own: own.as_mut_ptr(), other, bytes }
+            })
+            .collect();
+        pieces.chunks(MOST_PIECES).all(|pieces| {
             // SAFETY: 1. Each own piece is a part of `to`; the runs are those of an operation on `target`. 2. They are
             // parts of one slice.
             unsafe { self.move_pieces(calls, call, (Direction::Get, target), pieces) }.is_ok()
-        };
-        let Some(first) = pieces.next() else { return true };
-        match pieces.next() {
-            None => move_all(&[first]),
-            Some(second) => {
-                let all: Vec<Piece> = [first, second].into_iter().chain(pieces).collect();
-                all.chunks(MOST_PIECES).all(move_all)
-            }
-        }
+        })
     }
 
     /// The window of another MPI that memory belongs to which its [owner](Atomicity::Owner) updates.
