@@ -1,13 +1,13 @@
 //! The command line.
 
-use crate::binding::{BindTo, MapBy, Placing};
-use crate::report::{self, USAGE};
-use crate::segment::check_name;
-use crate::words;
+use crate::launch::{MAX_RANKS, OnFailure, SegmentKind};
+use crate::launcher::binding::{BindTo, MapBy, Placing};
+use crate::launcher::report::{self, USAGE};
+use crate::launcher::segment::check_name;
+use crate::launcher::words;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
-use onesided::launch::{MAX_RANKS, OnFailure, SegmentKind};
 use rustix::thread::CpuSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -655,7 +655,7 @@ fn size(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onesided::launch::{ENV_RANK, ENV_RANKS};
+    use crate::launch::{ENV_RANK, ENV_RANKS};
     use proptest::prelude::*;
 
     fn options(line: &[&str]) -> Result<Options, clap::Error> {

@@ -1,7 +1,7 @@
 //! Building an example or a binary of the Cargo project at hand, as `cargo run` would.
 
-use crate::args::Target;
-use crate::report::Refusal;
+use crate::launcher::args::Target;
+use crate::launcher::report::Refusal;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};

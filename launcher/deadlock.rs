@@ -28,13 +28,13 @@
 //!
 //! The proof does not depend on time: ranks that are stopped, or wait for a processor, do not look.
 
-use crate::report::deadlock::{Deadlock, Waiting};
-use crate::tree;
+use crate::launch::{AwaitedKind, Sleep, Standing, View};
+use crate::launcher::report::deadlock::{Deadlock, Waiting};
+use crate::launcher::tree;
 use nix::libc::{
     SIGABRT, SIGBUS, SIGCONT, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGPIPE, SIGQUIT, SIGSEGV, SIGSYS,
     SIGTERM, SIGTRAP, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGXCPU, SIGXFSZ, c_int,
 };
-use onesided::launch::{AwaitedKind, Sleep, Standing, View};
 use std::collections::HashSet;
 use std::fs;
 use std::os::fd::RawFd;
@@ -187,10 +187,10 @@ impl Detector {
         };
         let by_program = now.asleep.iter().any(|(rank, _)| is_program(*rank));
         let not_awaited = if by_program { FAULTS } else { NOT_AWAITED };
-        let vouches = |(rank, _): &(u32, Sleep)| {
-            view.standing(*rank).is_ok_and(|standing| standing.one_thread)
+        let idle = |(rank, _): &(u32, Sleep)| {
+            view.standing(*rank).map_or(0, |standing| standing.idle_threads)
         };
-        let vouched = now.asleep.iter().all(vouches);
+        let idle = now.asleep.iter().map(idle).min().unwrap_or_default();
         // As many as ranks sleep, so they are those ranks. The process numbers in the segment may be
         // damaged or belong to another namespace.
         let have = have_mapped(self.segment)?;
@@ -200,7 +200,7 @@ impl Detector {
             return None;
         }
         let handlers: Option<Vec<bool>> =
-            { have.iter() }.map(|id| alone_but_for_handlers(*id, vouched, not_awaited)).collect();
+            { have.iter() }.map(|id| alone_but_for_handlers(*id, idle, not_awaited)).collect();
         Some(handlers?.contains(&true))
     }
 }
@@ -260,11 +260,12 @@ fn has_looked(first: &(u32, Sleep), now: &(u32, Sleep), looks: u32) -> bool {
 }
 
 /// Whether a process handles signals beside `not_awaited`, which could end a wait; `None` if it has a debugger, or several
-/// threads without `vouches` for the others.
-fn alone_but_for_handlers(pid: u32, vouches: bool, not_awaited: &[c_int]) -> Option<bool> {
+/// threads besides those that are `idle`.
+fn alone_but_for_handlers(pid: u32, idle: u32, not_awaited: &[c_int]) -> Option<bool> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let is_alone = (vouches || field("Threads:") == Some("1")) && field("TracerPid:") == Some("0");
+    let threads: u32 = field("Threads:")?.parse().ok()?;
+    let is_alone = threads.saturating_sub(1) <= idle && field("TracerPid:") == Some("0");
     let handled = u64::from_str_radix(field("SigCgt:")?, 16).ok()?;
     let not_awaited = not_awaited.iter().fold(0, |mask, signal| mask | 1u64 << (signal - 1));
     is_alone.then_some(handled & !not_awaited != 0)

@@ -6,8 +6,8 @@
 //! itself is checked, not the libraries that a script, an interpreter or another library loads later. A file
 //! that cannot be read, or that the machine cannot load, is reported by the start of the first rank.
 
-use crate::args::{MpiLibrary, Program};
-use crate::report::{self, Refusal};
+use crate::launcher::args::{MpiLibrary, Program};
+use crate::launcher::report::{self, Refusal};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

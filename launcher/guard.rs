@@ -1,9 +1,9 @@
 //! The guard: the process that the user started.
 #![allow(unsafe_code, reason = "forks")]
 
-use crate::report;
-use crate::signals::{self, GUARD_DIED, SECOND_AFTER, Taken};
-use crate::tree;
+use crate::launcher::report;
+use crate::launcher::signals::{self, GUARD_DIED, SECOND_AFTER, Taken};
+use crate::launcher::tree;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::{set_child_subreaper, set_name, set_pdeathsig};
 use nix::sys::signal::{Signal, kill};
@@ -11,6 +11,8 @@ use nix::unistd::{ForkResult, Pid, fork, getppid};
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use std::io;
 use std::os::fd::AsFd;
+#[cfg(feature = "test")]
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// One of the two processes, and the number of the other.
@@ -34,6 +36,42 @@ pub fn split() -> io::Result<Half> {
             Ok(Half::Supervisor(guard))
         }
     }
+}
+
+/// Runs `launcher` in a child, whose only thread is this one, and returns its exit code; the child gets SIGTERM when
+/// this thread ends before. All other threads sleep, such as that of a harness that waits for the end of a test.
+#[cfg(feature = "test")]
+#[allow(clippy::disallowed_methods, reason = "the child returns to no main function")]
+pub fn in_child(launcher: impl FnOnce() -> u8) -> io::Result<u8> {
+    let own = Pid::this();
+    // SAFETY: the other threads sleep without a lock of the standard library, and the C library makes its own usable
+    // in the child, which may so continue like any process.
+    match unsafe { fork() }? {
+        ForkResult::Parent { child } => {
+            let child = rustix::process::Pid::from_raw(child.as_raw());
+            loop {
+                match rustix::process::waitpid(child, WaitOptions::empty()) {
+                    Ok(Some((_, status))) => return Ok(code_of(status)),
+                    Ok(None) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        ForkResult::Child => {
+            let code = match set_pdeathsig(Signal::SIGTERM) {
+                Ok(()) if getppid() == own => catch_unwind(AssertUnwindSafe(launcher)).ok(),
+                _ => None,
+            };
+            std::process::exit(code.unwrap_or(report::LAUNCHER_FAILED).into())
+        }
+    }
+}
+
+/// The exit code of a process, as in a shell.
+#[cfg(feature = "test")]
+fn code_of(status: WaitStatus) -> u8 {
+    let by_signal = || report::signal_code(status.terminating_signal().unwrap_or_default());
+    status.exit_status().map_or_else(by_signal, |code| code as u8)
 }
 
 /// Whether the guard of this supervisor is dead.

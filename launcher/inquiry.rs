@@ -3,11 +3,11 @@
 //! The segment is found through the launcher's descriptors in /proc and mapped read-only. The job is
 //! not affected.
 
-use crate::report::deadlock::{Deadlock, Waiting};
-use crate::report::standing::{self, Row};
-use crate::report::{self, Refusal};
+use crate::launch::{Observed, RankStatus, View, is_of_another_version, monotonic};
+use crate::launcher::report::deadlock::{Deadlock, Waiting};
+use crate::launcher::report::standing::{self, Row};
+use crate::launcher::report::{self, Refusal};
 use nix::unistd::Uid;
-use onesided::launch::{Observed, RankStatus, View, is_of_another_version, monotonic};
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::RawFd;

@@ -1,7 +1,7 @@
 //! Limits of the system that a job of many ranks meets: which one is short, what it is, and what the job
 //! needs.
 
-use crate::report::Refusal;
+use crate::launcher::report::Refusal;
 use nix::sys::resource::{Resource, getrlimit, rlim_t};
 use nix::unistd::{Uid, getuid};
 use std::fs;

@@ -1,12 +1,12 @@
 //! The ranks' output.
 
-use crate::args::{Destination, Options, Readers};
-use crate::relay::{Inlet, Relay};
-use crate::report;
-use crate::sink::{Sink, Source};
+use crate::launch;
+use crate::launcher::args::{Destination, Options, Readers};
+use crate::launcher::relay::{Inlet, Relay};
+use crate::launcher::report;
+use crate::launcher::sink::{Sink, Source};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::fstat;
-use onesided::launch;
 use std::fs::File;
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

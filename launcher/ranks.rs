@@ -1,12 +1,13 @@
 //! Starting a rank.
 #![allow(unsafe_code, reason = "arranges the process between fork and exec")]
 
-use crate::args::Options;
-use crate::binding::Binding;
-use crate::output::Streams;
-use crate::report::{How, RankEnd, Refusal};
-use crate::signals::Taken;
-use crate::words::{RANK_VARIABLES, RANKS_VARIABLES};
+use crate::launch::{ENV_STRICT, Job, let_inherit};
+use crate::launcher::args::Options;
+use crate::launcher::binding::Binding;
+use crate::launcher::output::Streams;
+use crate::launcher::report::{How, RankEnd, Refusal};
+use crate::launcher::signals::Taken;
+use crate::launcher::words::{RANK_VARIABLES, RANKS_VARIABLES};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc::{
     _exit, CLONE_FILES, CLONE_VFORK, SIGCHLD, SYS_clone, SYS_close_range, c_long, syscall, unshare,
@@ -16,7 +17,6 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::unistd::{Pid, getppid};
-use onesided::launch::{ENV_STRICT, Job, let_inherit};
 use rustix::io::{DupFlags, dup3};
 use rustix::process::{PidfdFlags, WaitOptions, WaitStatus, pidfd_open, waitpid};
 use rustix::thread::sched_setaffinity;

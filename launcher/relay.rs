@@ -3,9 +3,9 @@
 //! It is a thread because a write may block as long as the user's pager does, and the launcher must
 //! notice deaths meanwhile. Ranks whose pipe is full wait, as in any pipeline.
 
-use crate::sink::{Sink, Source};
-use crate::status;
-use crate::watch::{Event, Watch};
+use crate::launcher::sink::{Sink, Source};
+use crate::launcher::status;
+use crate::launcher::watch::{Event, Watch};
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::sync::Arc;
 use std::time::Duration;

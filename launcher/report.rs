@@ -4,12 +4,12 @@ pub mod conflicts;
 pub mod deadlock;
 pub mod standing;
 
-use crate::limits::Need;
+use crate::launch::RankStatus;
+use crate::launcher::limits::Need;
+use crate::{Call, Error};
 use deadlock::Deadlock;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
-use onesided::launch::RankStatus;
-use onesided::{Call, Error};
 use std::fmt;
 use std::io::{self, Write};
 use std::time::Duration;

@@ -4,10 +4,10 @@
 //! dropped: the guard, which lives as long as the job. The guard creates it when the supervisor is
 //! already running. So if one of them is killed, the other one removes the name.
 
-use crate::args::Options;
-use crate::report::Refusal;
+use crate::launch::{Job, SegmentKind};
+use crate::launcher::args::Options;
+use crate::launcher::report::Refusal;
 use nix::sys::mman::shm_unlink;
-use onesided::launch::{Job, SegmentKind};
 use shared_memory::{Shmem, ShmemConf, ShmemError};
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::path::Path;

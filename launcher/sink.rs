@@ -1,6 +1,6 @@
 //! One output of the launcher: lines of different ranks are never mixed.
 
-use crate::status::{CLEAR, NO_WRAP, WRAP};
+use crate::launcher::status::{CLEAR, NO_WRAP, WRAP};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -140,10 +140,10 @@ impl Context {
         Ok(())
     }
 
-    /// Records that one thread of this rank makes all its calls.
-    #[cfg(feature = "test-hooks")]
-    pub(crate) fn vouch_for_one_thread(&self) {
-        self.slot.one_thread.store(1);
+    /// Records how many threads of this process make no calls, besides one that makes all.
+    #[cfg(any(feature = "test", feature = "test-hooks"))]
+    pub(crate) fn set_idle_threads(&self, threads: u32) {
+        self.slot.idle_threads.store(threads);
     }
 
     /// Records that this rank has finalized, once.

@@ -38,6 +38,9 @@ pub const ENV_RANK: &str = "ONESIDED_RANK";
 pub const ENV_RANKS: &str = "ONESIDED_RANKS";
 /// Set if calls that the standard forbids and other libraries accept return errors.
 pub const ENV_STRICT: &str = "ONESIDED_STRICT";
+/// In the processes of a job that a test has started: the place of the job among those of the test, and the test's
+/// process.
+const ENV_TEST: &str = "ONESIDED_TEST";
 const ENV_LAUNCHER: &str = "ONESIDED_LAUNCHER";
 const ENV_SEGMENT: &str = "ONESIDED_SEGMENT_FD";
 const ENV_NOTICE: &str = "ONESIDED_NOTICE_FD";
@@ -307,6 +310,34 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
         return Err(Error::NotInJob { what });
     }
     Ok(Membership { rank, ranks, foreign: Some(world), ..alone()? })
+}
+
+/// Whether a launcher has started this process as a rank.
+pub fn is_rank() -> bool {
+    variable(ENV_RANK).is_some()
+}
+
+/// The job of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestJob {
+    /// Its place among the jobs of the test.
+    pub place: u32,
+    /// The process of the test.
+    pub test: u32,
+}
+
+impl TestJob {
+    /// The job for which this process has been started, if a test has started it.
+    pub fn of_this_process() -> Option<TestJob> {
+        let text = variable(ENV_TEST)?;
+        let (place, test) = text.split_once(':')?;
+        Some(TestJob { place: place.parse().ok()?, test: test.parse().ok()? })
+    }
+
+    /// The variable that names it.
+    pub fn variable(self) -> (&'static str, String) {
+        (ENV_TEST, format!("{}:{}", self.place, self.test))
+    }
 }
 
 /// The process that has started this one, if one has.

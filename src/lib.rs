@@ -71,6 +71,17 @@
 //! # }
 //! ```
 //!
+//! # Tests
+//!
+//! With the feature `test`, [`#[onesided::test]`](macro@test) makes tests with ranks, and nothing needs to be installed:
+//!
+//! ```
+//! use onesided::Comm;
+//!
+//! #[onesided::test(ranks = [1, 2, 4])]
+//! fn barrier(world: &Comm) -> onesided::Result<()> { world.barrier() }
+//! ```
+//!
 //! # Messages
 //!
 //! Ranks of a communicator also send each other messages, matched by source and tag:
@@ -118,6 +129,10 @@ mod info;
 #[doc(hidden)]
 #[allow(missing_debug_implementations, reason = "for the launcher alone")]
 pub mod launch;
+#[cfg(feature = "launcher")]
+#[doc(hidden)]
+#[path = "../launcher/mod.rs"]
+pub mod launcher;
 mod memory;
 mod message;
 mod mixer;
@@ -192,6 +207,30 @@ pub mod prelude {
         Rank, StartAssert, Universe, Window, WindowOptions,
     };
 }
+
+#[cfg(feature = "test")]
+pub use launcher::testing;
+/// A test with ranks: a job for each number of ranks, in which every rank runs the function.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// #[onesided::test(ranks = [1, 2, 4], timeout = 10, options = ["--check"])]
+/// fn sum(universe: &Universe) -> onesided::Result<()> {
+///     let sum = universe.world().allreduce(&[1], Op::Sum)?;
+///     assert_eq!(sum, [universe.world().size()]);
+///     Ok(())
+/// }
+/// ```
+///
+/// The tests are `sum::ranks_1`, `sum::ranks_2` and `sum::ranks_4`. A test fails if a rank panics, returns an error or is
+/// killed, if ranks wait for one another for ever, or after `timeout` seconds (60); the message names the rank.
+/// `options` are further options of `rmarun`: `--check` lets operations that conflict fail the test.
+///
+/// The function has no argument, `&Universe` or `&Comm` (the world), and returns nothing or a `Result`. `#[ignore]` and
+/// `#[should_panic]` stand behind this attribute. [`testing`] has what happens, and the form for tests of documentation.
+#[cfg(feature = "test")]
+pub use onesided_macros::test;
 
 #[doc = include_str!("../docs/assertions.md")]
 pub mod assertions {

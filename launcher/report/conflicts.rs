@@ -1,7 +1,7 @@
 //! What `rmarun --check` has found: the last message of the job, and the file of `--check-report`.
 
 use super::Refusal;
-use onesided::launch::{Conflict, ConflictAccess, Conflicts, Job};
+use crate::launch::{Conflict, ConflictAccess, Conflicts, Job};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -1,7 +1,7 @@
 //! The report about waiting ranks: in a deadlock, and by `--status`.
 
-use onesided::Call;
-use onesided::launch::{Awaited, AwaitedKind, AwaitedRead};
+use crate::Call;
+use crate::launch::{Awaited, AwaitedKind, AwaitedRead};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 

@@ -1,7 +1,7 @@
 //! The table that `--status` prints.
 
-use onesided::Call;
-use onesided::launch::RankStatus;
+use crate::Call;
+use crate::launch::RankStatus;
 
 /// The state of one rank.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! The end of a job, from the first cause to the last message.
 
 use super::Supervisor;
-use crate::args::{Check, OnDeadlock, Options};
-use crate::report::{self, Cause, How, conflicts};
-use crate::signals::{GUARD_DIED, SECOND_AFTER};
-use crate::{guard, inquiry, ranks, tree};
+use crate::launch::{Conflicts, OnFailure};
+use crate::launcher::args::{Check, OnDeadlock, Options};
+use crate::launcher::report::{self, Cause, How, conflicts};
+use crate::launcher::signals::{GUARD_DIED, SECOND_AFTER};
+use crate::launcher::{guard, inquiry, ranks, tree};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use onesided::launch::{Conflicts, OnFailure};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 

@@ -33,8 +33,8 @@ pub struct Standing {
     pub finished: bool,
     /// The process that has joined, by its number in its own namespace.
     pub pid: u32,
-    /// Test builds: it asserts that one of its threads makes all calls.
-    pub one_thread: bool,
+    /// How many of its threads make no calls, besides one that makes all.
+    pub idle_threads: u32,
     /// Its latest sleep in a wait of the library.
     pub sleep: Sleep,
 }
@@ -66,7 +66,7 @@ impl<'a> View<'a> {
             joined: slot.joined.is_set(),
             finished: slot.finished.is_set(),
             pid: slot.pid.load(),
-            one_thread: slot.one_thread.load() != 0,
+            idle_threads: slot.idle_threads.load(),
             sleep: slot.wait.sleep(),
         })
     }

@@ -432,7 +432,7 @@ mod tests {
         same((3008..4032).step_by(2).collect());
         same([0..1, 5..6, 2000..4096].into_iter().flatten().collect());
         same((0..4096).step_by(128).collect());
-        assert_eq!(round_trip((0..4096).step_by(64)), []);
+        assert!(round_trip((0..4096).step_by(64)).is_empty());
         assert_eq!(round_trip([7, 4096, u32::MAX]), [7]);
     }
 }

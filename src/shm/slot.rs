@@ -15,8 +15,8 @@ pub(crate) struct RankSlot {
     doing: CallWord,
     /// The process that has joined, by its number in its own namespace.
     pub(crate) pid: Word32,
-    /// Test builds: 1 if the rank asserts that one of its threads makes all calls.
-    pub(crate) one_thread: Word32,
+    /// How many of its threads make no calls, besides one that makes all: of the harness of a test.
+    pub(crate) idle_threads: Word32,
     /// What it waits for while it sleeps.
     pub(crate) wait: WaitRecord,
     /// The writes of its threads, in a job that continues after a failure.
