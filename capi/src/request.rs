@@ -43,7 +43,7 @@ impl State {
             State::Inactive => return None,
             State::Complete(_) => "request",
             State::Active(work) => match work {
-                Work::Done(_) => "request",
+                Work::Done(_) | Work::Operation(_) => "request",
                 Work::Send(_) => "send",
                 Work::Receive(_) => "receive",
                 Work::Both(_) => "send-receive",
@@ -61,6 +61,8 @@ impl State {
 pub enum Work {
     /// None any more.
     Done(MPI_Status),
+    /// A one-sided operation, for the check of the job.
+    Operation(onesided::Request<'static>),
     /// A message is being sent.
     Send(MessageRequest),
     /// A message is being received.
@@ -82,6 +84,7 @@ impl Work {
     fn is_complete(&self) -> bool {
         match self {
             Work::Done(_) => true,
+            Work::Operation(operation) => operation.is_active(),
             Work::Send(message) | Work::Receive(message) => message.is_complete(),
             Work::Both(both) => both.iter().all(MessageRequest::is_complete),
             Work::Collective(collective) => collective.is_complete(),
@@ -94,7 +97,7 @@ impl Work {
     /// Adds what it waits for.
     fn add_to(&self, waits: &mut Waits) {
         match self {
-            Work::Done(_) => {}
+            Work::Done(_) | Work::Operation(_) => {}
             Work::Send(message) | Work::Receive(message) => waits.add(message.waits_for()),
             Work::Both(both) => waits.add(both.iter().flat_map(MessageRequest::waits_for)),
             Work::Generalized(_) => waits.add_program(),
@@ -108,6 +111,8 @@ impl Work {
         let translated = |status| of.translated(status);
         match self {
             Work::Done(status) => Ok(*status),
+            // It ends when this is dropped.
+            Work::Operation(_) => Ok(status::EMPTY),
             Work::Send(message) => Ok(status::of_send(&message.wait()?)),
             Work::Receive(message) => status::received(translated, message.wait()),
             Work::Both(both) => {
@@ -200,8 +205,8 @@ impl Request {
     }
 
     /// An operation on a window, which is complete at the origin when its call returns.
-    pub fn complete_operation(win: MPI_Win) -> Request {
-        Request::complete(Owner::Win(win))
+    pub fn of_operation(win: MPI_Win, operation: onesided::Request<'static>) -> Request {
+        Request::new(Owner::Win(win), Work::Operation(operation))
     }
 
     /// The program has no handle of it any more; a pending operation continues (`MPI_Request_free`).

@@ -4,7 +4,6 @@
 //! 1. What an operation reads is copied when it is issued, and compared when it is complete. The kernel reads it
 //!    then, because the program may have unmapped it.
 //! 2. What another operation of this rank accesses meanwhile is compared by address.
-//! 3. Request-based operations are not looked at: the request, and not the window, completes them in this process.
 //!
 //! A binding alone has such buffers: the slices of Rust's calls are the program's again when the call returns.
 
@@ -47,14 +46,28 @@ struct PendingPiece {
 }
 
 /// An operation that is not complete in this process.
-struct PendingOperation {
+pub(super) struct PendingOperation {
     /// The block of its window, and the window's name.
     window: (u64, Arc<str>),
     target: u32,
     site: u32,
     what: u32,
+    /// The number of its request; zero without one.
+    request: u64,
     /// The address of the buffer's first byte.
     buffer: usize,
+}
+
+impl PendingOperation {
+    /// Whether it is on that target of a window, or on any.
+    pub(super) fn is_at(&self, window: u64, target: Option<u32>) -> bool {
+        self.window.0 == window && target.is_none_or(|target| target == self.target)
+    }
+
+    /// Whether the program has this request of it.
+    pub(super) fn has_request(&self, request: u64) -> bool {
+        self.request == request
+    }
 }
 
 /// Bytes of an operation's buffer that this rank has accessed too early.
@@ -106,13 +119,11 @@ impl PendingBuffers {
         self.pieces.insert((bytes.start, self.issued), piece);
     }
 
-    /// The operations on a window, or on a target of it, are complete in this process. Returns those whose buffers
-    /// have changed.
-    fn complete(&mut self, window: u64, target: Option<u32>) -> Vec<FoundBuffer> {
+    /// Some operations are complete in this process. Returns those whose buffers have changed.
+    fn complete(&mut self, is_one: impl Fn(&PendingOperation) -> bool) -> Vec<FoundBuffer> {
         let (mut found, mut now) = (Vec::new(), vec![0; PIECE]);
         self.pieces.retain(|(start, _), piece| {
-            let is_other = piece.of.window.0 != window
-                || target.is_some_and(|target| target != piece.of.target);
+            let is_other = !is_one(&piece.of);
             if let Some(before) = piece.contents.as_ref().filter(|_| !is_other) {
                 let now = &mut now[..before.len()];
                 let is_mapped = read_here(*start, now);
@@ -152,10 +163,12 @@ impl CheckedWindow {
                 found.extend(state.pending.access(&bytes, buffer.is_written));
             }
         }
-        for buffer in buffers.iter().filter(|_| !access.call.has_request()) {
+        let request = state.requests.latest(access);
+        for buffer in buffers {
             let first = buffer.pieces.first().map_or(0, |(at, _)| *at);
             let window = (self.block, self.name.clone());
-            let of = Arc::new(PendingOperation { window, target, site, what, buffer: first });
+            let of = PendingOperation { window, target, site, what, request, buffer: first };
+            let of = Arc::new(of);
             for bytes in divided(buffer) {
                 state.pending.add(&of, bytes, buffer.is_written);
             }
@@ -167,25 +180,36 @@ impl CheckedWindow {
         checker.exclusively(waiter, || found.iter().filter_map(new).collect()).unwrap_or_default()
     }
 
-    /// This rank's operations on the target, or on all, are complete in this process by `call`. Blocks while another
-    /// rank uses the tables of the check.
-    pub(crate) fn completed_here(
+    /// [`CheckedWindow::flushed`] in this process alone. Blocks while another rank uses the tables of the check.
+    pub(crate) fn flushed_here(
         &self,
         checker: &Checker,
         waiter: &Waiter<'_>,
         call: Call,
         target: Option<u32>,
     ) {
+        self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
+    }
+
+    /// Some of this rank's operations are complete in this process, by a call that is named so. Blocks while another
+    /// rank uses the tables of the check.
+    pub(super) fn completed_here(
+        &self,
+        checker: &Checker,
+        waiter: &Waiter<'_>,
+        name: &str,
+        is_one: impl Fn(&PendingOperation) -> bool,
+    ) {
         if !has_binding() {
             return;
         }
         let mut state = checker.state();
-        let found = state.pending.complete(self.block, target);
+        let found = state.pending.complete(is_one);
         if found.is_empty() {
             return;
         }
         let line = line_by_binding().map_or_else(String::new, |line| format!(" at {line}"));
-        let text = format!("before {}{line}", call.name());
+        let text = format!("before {name}{line}");
         let access = CheckedAccess::store();
         // If the job ends, so does the check.
         let new = checker.words.lock.0.run(SITES, waiter, |_| {

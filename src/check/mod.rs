@@ -18,6 +18,7 @@
 mod assertions;
 mod buffers;
 mod report;
+mod requests;
 mod rules;
 mod shadow;
 mod stores;
@@ -26,6 +27,7 @@ mod window;
 pub(crate) use assertions::{Asserted, EpochKind};
 pub(crate) use buffers::OwnBuffer;
 pub use report::{Conflict, ConflictAccess, Conflicts};
+pub(crate) use requests::take_request;
 pub(crate) use rules::AccessKind;
 pub(crate) use stores::Frequency;
 pub(crate) use window::{AccessedBytes, ByteRun, CheckedWindow, ConcurrentOps, WindowRanks};
@@ -108,6 +110,8 @@ struct CheckState {
     windows: Vec<Weak<CheckedWindow>>,
     /// The buffers of operations that are not complete in this process.
     pending: buffers::PendingBuffers,
+    /// Those that the program has a request of.
+    requests: requests::OpenRequests,
     /// Memory that this rank has attached to dynamic windows: address and bytes.
     attached: Vec<(u64, u64)>,
 }
@@ -122,6 +126,8 @@ struct OpenKey {
     target: u32,
     site: u32,
     what: u32,
+    /// The number of its request; zero without one.
+    request: u64,
 }
 
 impl Checker {
@@ -141,6 +147,7 @@ impl Checker {
             intervals: HashMap::new(),
             windows: Vec::new(),
             pending: buffers::PendingBuffers::default(),
+            requests: requests::OpenRequests::default(),
             attached: Vec::new(),
         };
         Ok(Some(Box::new(Checker {
@@ -238,14 +245,6 @@ impl Checker {
         });
     }
 
-    /// One open operation is complete now.
-    fn completed_alone(&self, state: &mut CheckState, completed: u32) {
-        let CheckState { open, clock, closed, .. } = state;
-        open.retain(|_, number| *number != completed);
-        self.operation_at(completed).completed.store(clock[self.rank as usize]);
-        closed.push(completed);
-    }
-
     /// Runs `f` under the lock of the tables. `None` if the job ends: so does the check then.
     fn exclusively<R>(&self, waiter: &Waiter<'_>, f: impl FnOnce() -> R) -> Option<R> {
         self.words.lock.0.run(SITES, waiter, |_| f()).ok()
@@ -305,7 +304,8 @@ impl Checker {
         line: Option<&str>,
     ) -> Option<u32> {
         let (site, what) = (self.site(state, waiter, access, line), access.word());
-        let key = OpenKey { window, target, site, what };
+        let request = state.requests.latest(access);
+        let key = OpenKey { window, target, site, what, request };
         let open = if access.kind.is_local() { &state.open_local } else { &state.open };
         if let Some(number) = open.get(&key) {
             return Some(*number);

@@ -205,6 +205,10 @@ impl Conflict {
             Reason::NoStore | Reason::NoPut => {
                 format!("the {first} is correct without that assertion")
             }
+            Reason::Buffer if self.accesses[0].call.has_request() => format!(
+                "a wait for its request, a flush_local of rank {target} between the two, or the end of the epoch, \
+                 would complete it"
+            ),
             Reason::Buffer => format!(
                 "a flush_local of rank {target} between the two, or the end of the epoch, would complete it"
             ),

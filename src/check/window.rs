@@ -343,7 +343,7 @@ impl CheckedWindow {
         call: Call,
         target: Option<u32>,
     ) {
-        self.completed_here(checker, waiter, call, target);
+        self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
         checker.complete(self.block, target);
         match target {
             Some(target) => checker.raise([self.of_target(target, OfTarget::Rung)]),
@@ -469,6 +469,7 @@ impl CheckedWindow {
             new = self.record_stores((checker, waiter), state, target, stored, None);
         }
         let of = (self.block, target);
+        state.requests.begin(access);
         let number = checker.operation(state, waiter, of, access, line.as_deref());
         let Some(number) = number else { return new };
         let clock = std::mem::take(&mut state.clock);
@@ -486,10 +487,6 @@ impl CheckedWindow {
             new.extend(checker.exclusively(waiter, record).unwrap_or_default());
         }
         state.clock = clock;
-        if access.call.has_request() && access.kind.only_reads() {
-            // The program may wait for its request, which completes it at the target, too.
-            checker.completed_alone(state, number);
-        }
         if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
             let (of, first) = ((number, target), accessed.runs.first());
             new.extend(self.updates((checker, waiter), state, of, accessed.epoch, first));

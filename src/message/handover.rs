@@ -34,7 +34,7 @@ impl MailboxState {
         }
         let head = Head::control(RecordKind::Block, theirs, block, bytes);
         let put = self.put(context, to, &head, 0, |_| Ok(()));
-        self.received(slot);
+        self.received(slot, 0);
         put.or_else(|error| match error {
             AllocError::Other(error) => Err(error),
             _ => Ok(()),

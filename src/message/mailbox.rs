@@ -9,6 +9,7 @@ use super::incoming::{Record, Sources, TakenMessage};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::outgoing::{Head, OutgoingQueue, RecordKind};
 use super::pool::{BlockPool, give_back};
+use super::request::publish_clock;
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot, Slots};
 use crate::context::{Context, ProgressEngine};
 use crate::error::{Error, Place, Result};
@@ -249,7 +250,7 @@ impl MailboxState {
         match kind {
             RecordKind::Link => Ok(()),
             RecordKind::TakenMessage => {
-                self.received(Slot::of(token));
+                self.received(Slot::of(token), place);
                 Ok(())
             }
             RecordKind::Wanted => self.hand_over(context, sender, Slot::of(token), place),
@@ -347,12 +348,14 @@ impl MailboxState {
             return Ok(());
         }
         if to == context.rank {
-            self.received(Slot::of(token));
+            self.received(Slot::of(token), 0);
             // Another thread may wait for it, and no other rank rings.
             mail(&context.segment, to)?.ring();
             return Ok(());
         }
-        let taken = Head::control(RecordKind::TakenMessage, token, 0, 0);
+        // Without memory the sender is not ordered behind this rank, and the message has arrived all the same.
+        let clock = publish_clock(context).unwrap_or_default();
+        let taken = Head::control(RecordKind::TakenMessage, token, clock, 0);
         match self.put(context, to, &taken, 0, |_| Ok(())) {
             Err(AllocError::Other(error)) => Err(error),
             Err(_) => {
@@ -370,11 +373,11 @@ impl MailboxState {
         unsent_acks.into_iter().try_for_each(|(to, token)| self.acknowledge(context, to, token))
     }
 
-    /// Completes a send whose message has been received.
-    pub(super) fn received(&mut self, slot: Slot) {
+    /// Completes a send whose message has been received by a rank with that clock.
+    pub(super) fn received(&mut self, slot: Slot, clock: u64) {
         if let Some(RequestStage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
             let outcome =
-                RequestOutcome { envelope: *envelope, bytes: *bytes, failure: None, clock: 0 };
+                RequestOutcome { envelope: *envelope, bytes: *bytes, failure: None, clock };
             self.finish(slot, outcome);
         }
     }

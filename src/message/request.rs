@@ -237,8 +237,8 @@ pub(super) fn await_slot(
     outcome.map_or(Ok(Status::NOTHING), |outcome| status(of, call, outcome))
 }
 
-/// Publishes the clock of this rank for the receiver of a message, in a checked job: the block where it is,
-/// which the receiver frees.
+/// Publishes the clock of this rank for the receiver of a message, or for its sender if that waits for the receive,
+/// in a checked job: the block where it is, which the other rank frees.
 pub(super) fn publish_clock(context: &Context) -> std::result::Result<u64, AllocError> {
     let publish = |checker: &Checker| {
         let (segment, clocks) = (&context.segment, checker.clocks());

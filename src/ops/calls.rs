@@ -4,6 +4,7 @@
 
 use super::Layout;
 use super::buffer::{Origin, OriginMut};
+use super::request::Request;
 use super::transfer::Transfer;
 use super::update::{Swap, Update};
 use crate::call::Call;
@@ -14,7 +15,6 @@ use crate::op::Op;
 use crate::sync::notify::{self, NotifyCounter};
 use crate::window::{Communication, Win};
 use bytemuck::Pod;
-use std::marker::PhantomData;
 use std::panic::Location;
 use std::ptr::from_ref;
 use std::slice::{from_mut as slice_of_mut, from_ref as slice_of};
@@ -414,7 +414,7 @@ impl Win {
                 *result = old;
                 Ok(())
             }
-            None => parts.swap_slowly(new, compare, result, target, disp),
+            None => parts.swap_slowly(new, compare, result, target, disp, &[]),
         }
     }
 
@@ -466,7 +466,7 @@ impl Win {
             return Ok(old);
         }
         let mut before = T::zeroed();
-        parts.swap_slowly(&new, &compare, &mut before, target, disp)?;
+        parts.swap_slowly(&new, &compare, &mut before, target, disp, &[])?;
         self.flushed_slowly(target);
         self.flush_reached(target);
         Ok(before)
@@ -488,7 +488,7 @@ impl Win {
     ) -> Result<Request<'b>> {
         let parts = self.passive(Call::Rput)?;
         parts.transfer(Transfer::put(Call::Rput, origin, target, disp))?;
-        Ok(Request::complete())
+        Ok(parts.requested())
     }
 
     /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Win::put_layout`] with a request.
@@ -507,7 +507,7 @@ impl Win {
     ) -> Result<Request<'d>> {
         let parts = self.passive(Call::Rput)?;
         parts.transfer(Transfer::put_between(Call::Rput, &origin, target, disp, layout))?;
-        Ok(Request::complete())
+        Ok(parts.requested())
     }
 
     /// `MPI_Rget` (MPI-4.1 §12.3.5): [`Win::get`] with a request.
@@ -524,7 +524,7 @@ impl Win {
     ) -> Result<Request<'b>> {
         let parts = self.passive(Call::Rget)?;
         parts.transfer(Transfer::get(Call::Rget, origin, target, disp))?;
-        Ok(Request::complete())
+        Ok(parts.requested())
     }
 
     /// `MPI_Rget` (MPI-4.1 §12.3.5): [`Win::get_layout`] with a request.
@@ -543,7 +543,7 @@ impl Win {
     ) -> Result<Request<'d>> {
         let parts = self.passive(Call::Rget)?;
         parts.transfer(Transfer::get_between(Call::Rget, origin, target, disp, layout))?;
-        Ok(Request::complete())
+        Ok(parts.requested())
     }
 
     /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Win::accumulate`] with a request.
@@ -562,7 +562,7 @@ impl Win {
     ) -> Result<Request<'b>> {
         let parts = self.passive(Call::Raccumulate)?;
         parts.accumulate(Call::Raccumulate, origin, op, target, disp)?;
-        Ok(Request::complete())
+        Ok(parts.requested())
     }
 
     /// `MPI_Raccumulate` (MPI-4.1 §12.3.5): [`Win::accumulate_layout`] with a request.
@@ -583,7 +583,7 @@ impl Win {
         let parts = self.passive(Call::Raccumulate)?;
         let buffers = (origin, None);
         parts.update(Update::new(Call::Raccumulate, buffers, op, (target, disp), layout))?;
-        Ok(Request::complete())
+        Ok(parts.requested())
     }
 
     /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`Win::get_accumulate`] with a request.
@@ -603,7 +603,7 @@ impl Win {
     ) -> Result<Request<'b>> {
         let parts = self.passive(Call::RgetAccumulate)?;
         parts.fetch(Call::RgetAccumulate, (origin, result), op, target, disp)?;
-        Ok(Request::complete())
+        Ok(parts.requested())
     }
 
     /// `MPI_Rget_accumulate` (MPI-4.1 §12.3.5): [`Win::get_accumulate_layout`] with a request.
@@ -625,7 +625,7 @@ impl Win {
         let parts = self.passive(Call::RgetAccumulate)?;
         let buffers = (origin, Some(result));
         parts.update(Update::new(Call::RgetAccumulate, buffers, op, (target, disp), layout))?;
-        Ok(Request::complete())
+        Ok(parts.requested())
     }
 
     // Notified access (an extension).
@@ -873,66 +873,4 @@ impl Communication<'_> {
         let (at, what) = (self.calls.place(call), "origin buffer");
         self.calls.handled(Err(Error::Count { at, what, found, needed }))
     }
-}
-
-/// A request of an operation (MPI-4.1 §12.3.5), whose buffers it keeps borrowed (`MPI_Request`).
-///
-/// The operation is complete at the origin when the call that returns the request does, so there is nothing
-/// left to wait for: its functions end the borrow. They are local and do not block. At the target the operation
-/// is complete after a flush or the end of the epoch.
-#[derive(Debug)]
-#[must_use = "the buffer is borrowed until the request is waited for or dropped"]
-pub struct Request<'b> {
-    active: bool,
-    buffers: PhantomData<fn(&'b mut ()) -> &'b mut ()>,
-}
-
-impl Request<'_> {
-    fn complete() -> Self {
-        Request { active: true, buffers: PhantomData }
-    }
-
-    /// `MPI_REQUEST_NULL`: a request that waits for nothing.
-    pub fn null() -> Self {
-        Request { active: false, buffers: PhantomData }
-    }
-
-    /// Whether it stands for an operation that has not been waited for.
-    pub fn is_active(&self) -> bool {
-        self.active
-    }
-
-    /// `MPI_Wait`: returns when the operation is complete at the origin.
-    pub fn wait(self) {}
-
-    /// `MPI_Test`: whether the operation is complete at the origin; the request is then inactive.
-    pub fn test(&mut self) -> bool {
-        self.active = false;
-        true
-    }
-
-    /// `MPI_Waitall`: waits for every request; all are inactive afterwards.
-    pub fn wait_all(requests: &mut [Request<'_>]) {
-        requests.iter_mut().for_each(|request| request.active = false);
-    }
-
-    /// `MPI_Waitany`: waits for an active request, which is then inactive, and returns its index;
-    /// `None` (`MPI_UNDEFINED`) if none is active.
-    pub fn wait_any(requests: &mut [Request<'_>]) -> Option<usize> {
-        let index = requests.iter().position(Request::is_active)?;
-        requests[index].active = false;
-        Some(index)
-    }
-
-    /// `MPI_Testall`: whether every operation is complete at the origin; the requests are then
-    /// inactive.
-    pub fn test_all(requests: &mut [Request<'_>]) -> bool {
-        Request::wait_all(requests);
-        true
-    }
-}
-
-impl Drop for Request<'_> {
-    /// Keeps the buffers borrowed until here.
-    fn drop(&mut self) {}
 }

@@ -14,6 +14,7 @@
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
 use super::buffer::{load, store};
+use super::layout::LocalLayout;
 use super::target::are_disjoint;
 use crate::call::Call;
 use crate::check::{AccessKind, CheckedAccess};
@@ -285,7 +286,7 @@ impl<'w> Communication<'w> {
         updated.map_err(|failed| self.calls.job_failed(failed, call))
     }
 
-    /// The slow path of a compare_and_swap.
+    /// The slow path of a compare_and_swap; `buffers` are those that the program must not use yet.
     #[cold]
     #[track_caller]
     pub(super) fn swap_slowly<T: Integer>(
@@ -295,6 +296,7 @@ impl<'w> Communication<'w> {
         result: &mut T,
         target: Rank,
         disp: u64,
+        buffers: &[(LocalLayout<'_>, Direction)],
     ) -> Result<()> {
         let (call, at) = (Call::CompareAndSwap, Location::caller());
         self.calls.within(call, || {
@@ -309,7 +311,8 @@ impl<'w> Communication<'w> {
             let describe = || {
                 let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);
                 let access = CheckedAccess { call, kind, datatype, op: 0, at };
-                (access, ([TransferSide::Packed(bytes as u64)], 0), std::iter::empty())
+                let buffers = buffers.iter().copied();
+                (access, ([TransferSide::Packed(bytes as u64)], 0), buffers)
             };
             self.report(&target, describe, || {
                 self.report_updating(&target, 0..bytes as i64);

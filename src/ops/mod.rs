@@ -14,6 +14,7 @@ mod buffer;
 mod calls;
 mod elements;
 mod layout;
+mod request;
 mod target;
 mod transfer;
 mod update;
@@ -22,7 +23,7 @@ pub(crate) use buffer::{
     Buffer, BufferMut, HeldDatatype, Incoming, Outgoing, Scratch, scratch, scratch_beside,
 };
 pub use buffer::{Origin, OriginMut};
-pub use calls::Request;
 pub use layout::Layout;
+pub use request::Request;
 pub use transfer::Transfer;
 pub use update::Update;

@@ -517,11 +517,16 @@ impl Swap<'_> {
     fn of<T: Integer>(mut self, parts: Communication<'_>) -> Result<()> {
         let Swap { target, disp, .. } = self;
         let (new, compare) = (self.new.element::<T>(), self.compare.element::<T>());
+        let buffers = [
+            (LocalLayout::from(&self.new), Direction::Put),
+            (LocalLayout::from(&self.compare), Direction::Put),
+            (LocalLayout::from(&self.result), Direction::Get),
+        ];
         if let Some([before]) = self.result.slice::<T>() {
-            return parts.swap_slowly(&new, &compare, before, target, disp);
+            return parts.swap_slowly(&new, &compare, before, target, disp, &buffers);
         }
         let mut before = T::zeroed();
-        parts.swap_slowly(&new, &compare, &mut before, target, disp)?;
+        parts.swap_slowly(&new, &compare, &mut before, target, disp, &buffers)?;
         self.result.set_element(before);
         Ok(())
     }

@@ -104,6 +104,15 @@ impl Calls {
         }
     }
 
+    /// The same, to keep.
+    pub(crate) fn shared_check(&self) -> Option<Arc<CheckedWindow>> {
+        self.check.clone()
+    }
+
+    pub(crate) fn shared_context(&self) -> Arc<Context> {
+        self.context.clone()
+    }
+
     /// What a checked job needs for the window.
     pub(crate) fn check(&self) -> Option<(&Checker, &CheckedWindow)> {
         self.context.checker().zip(self.check.as_deref())

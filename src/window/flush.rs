@@ -51,7 +51,7 @@ pub(super) fn flushed(calls: &Calls, call: Call, target: Option<Rank>) {
 fn flushed_here(calls: &Calls, call: Call, target: Option<Rank>) {
     let target = target.map(|target| target.0);
     calls.checked(|checker, window| {
-        window.completed_here(checker, &calls.excluded(), call, target);
+        window.flushed_here(checker, &calls.excluded(), call, target);
     });
 }
 

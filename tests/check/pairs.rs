@@ -42,6 +42,8 @@ enum Between {
     MessageOnly,
     FlushAndMessage,
     FlushAndLongMessage,
+    FlushAndReceipt,
+    FlushAndSendBack,
     FlushAndBroadcast,
     FlushAndBroadcastBack,
     FlushAndReduce,
@@ -70,7 +72,7 @@ const KINDS: [Kind; 7] = [
 ];
 
 /// All, and whether each orders the accesses.
-const BETWEEN: [(Between, bool); 20] = [
+const BETWEEN: [(Between, bool); 22] = [
     (Nothing, false),
     (FlushOnly, false),
     (BarrierOnly, false),
@@ -78,6 +80,8 @@ const BETWEEN: [(Between, bool); 20] = [
     (MessageOnly, false),
     (FlushAndMessage, true),
     (FlushAndLongMessage, true),
+    (FlushAndReceipt, true),
+    (FlushAndSendBack, false),
     (FlushAndBroadcast, true),
     (FlushAndBroadcastBack, false),
     (FlushAndReduce, true),
@@ -253,6 +257,17 @@ impl Case<'_> {
         }
     }
 
+    /// A message of rank 2 to rank 1, which waits for the receive or not.
+    fn message_back(&self, is_synchronous: bool) {
+        let world = self.world;
+        match self.rank() {
+            1 => drop(world.recv(&mut [0u8], Rank(2), 7).expect("rank 2 sends")),
+            2 if is_synchronous => world.ssend(&[0u8], Rank(1), 7).expect("rank 1 receives"),
+            2 => world.send(&[0u8], Rank(1), 7).expect("rank 1 receives"),
+            _ => {}
+        }
+    }
+
     fn broadcast(&self, root: u32) {
         let mut word = [u64::from(self.rank())];
         self.world.broadcast(&mut word, Rank(root)).expect("all ranks live");
@@ -285,6 +300,8 @@ impl Case<'_> {
             MessageOnly => self.around(false, access, || self.message(4)),
             FlushAndMessage => self.around(true, access, || self.message(4)),
             FlushAndLongMessage => self.around(true, access, || self.message(100_000)),
+            FlushAndReceipt => self.around(true, access, || self.message_back(true)),
+            FlushAndSendBack => self.around(true, access, || self.message_back(false)),
             FlushAndBroadcast => self.around(true, access, || self.broadcast(1)),
             FlushAndBroadcastBack => self.around(true, access, || self.broadcast_back()),
             FlushAndReduce => self.around(true, access, reduce),
@@ -445,10 +462,10 @@ fn conflict(
 
 #[test]
 fn pairs_in_passive_epochs() {
-    all(&BETWEEN[..11]);
+    all(&BETWEEN[..13]);
 }
 
 #[test]
 fn pairs_in_other_epochs() {
-    all(&BETWEEN[11..]);
+    all(&BETWEEN[13..]);
 }

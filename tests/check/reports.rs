@@ -3,7 +3,7 @@
 use crate::support::job;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use onesided::{Access, Comm, FenceAssert, LockType, Op, Rank, Window};
+use onesided::{Access, Comm, FenceAssert, LockType, Op, PassiveAccess, Rank, Request, Window};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -139,6 +139,49 @@ fn two_puts_of_one_rank_without_a_flush() {
     let lines = report(&outcome.output);
     assert!(lines[1].contains("rank 0: put") && lines[2].contains("rank 0: put"), "{lines:?}");
     assert!(lines[3].contains("a flush of rank 1 between the two"), "{lines:?}");
+}
+
+/// Rank 0 reads or writes with a request, which ends before or behind a barrier; behind that, rank 1 puts there.
+fn request(writes: bool, is_early: bool, code: i32) {
+    let outcome = job(2, &["--check"], |world| {
+        let (mut window, mut into) = (Window::<u64>::allocate(world, 4).expect("memory"), [0]);
+        let epoch = window.lock_all().expect("no epoch is open");
+        let mut request = Request::null();
+        if world.rank() == 0 {
+            request = match writes {
+                true => epoch.rput(&[1], Rank(0), 0).expect("it is open"),
+                false => epoch.rget(&mut into, Rank(0), 0).expect("it is open"),
+            };
+            if is_early {
+                request.test();
+            }
+        }
+        world.barrier().expect("all ranks live");
+        if world.rank() == 1 {
+            epoch.put(&[1], Rank(0), 0).expect("it is open");
+        }
+        world.barrier().expect("all ranks live");
+        request.wait();
+        epoch.unlock_all().expect("it is open");
+        window.free().expect("no epoch is open");
+    });
+    let Some(outcome) = outcome else { return };
+    assert_eq!(outcome.status.code(), Some(code), "{}", outcome.output);
+}
+
+#[test]
+fn a_read_whose_request_has_not_ended() {
+    request(false, false, 124);
+}
+
+#[test]
+fn a_read_whose_request_has_ended() {
+    request(false, true, 0);
+}
+
+#[test]
+fn a_write_whose_request_has_ended() {
+    request(true, true, 124);
 }
 
 #[test]

@@ -80,9 +80,13 @@ impl<C: Number> At<C> {
         Ok((win, rank, disp as u64, layout))
     }
 
-    /// Returns a complete request to the program.
-    fn complete(self, request: Ptr<MPI_Request>) -> Outcome {
-        request.set(Handle::new(Request::complete_operation(self.win)))
+    /// Returns the request of an operation, which is complete at the origin, to the program.
+    fn requested(
+        self,
+        operation: onesided::Request<'static>,
+        request: Ptr<MPI_Request>,
+    ) -> Outcome {
+        request.set(Handle::new(Request::of_operation(self.win, operation)))
     }
 }
 
@@ -159,11 +163,10 @@ impl<C: Number> Put<C> {
         Ok(win.put_layout(origin, rank, disp, layout)?)
     }
 
-    /// The same of the form with a request, which is complete on return.
+    /// The same of the form with a request.
     pub fn run_requested(self, request: Ptr<MPI_Request>) -> Outcome {
         let ((win, rank, disp, layout), origin) = (self.at.checked()?, self.own.origin()?);
-        win.rput_layout(origin, rank, disp, layout)?.wait();
-        self.at.complete(request)
+        self.at.requested(win.rput_layout(origin, rank, disp, layout)?, request)
     }
 }
 
@@ -208,11 +211,10 @@ impl<C: Number> Get<C> {
         Ok(win.get_layout(origin, rank, disp, layout)?)
     }
 
-    /// The same of the form with a request, which is complete on return.
+    /// The same of the form with a request.
     pub fn run_requested(self, request: Ptr<MPI_Request>) -> Outcome {
         let ((win, rank, disp, layout), origin) = (self.at.checked()?, self.own.origin_mut()?);
-        win.rget_layout(origin, rank, disp, layout)?.wait();
-        self.at.complete(request)
+        self.at.requested(win.rget_layout(origin, rank, disp, layout)?, request)
     }
 }
 
@@ -265,11 +267,10 @@ impl<C: Number> Accumulate<C> {
         Ok(win.accumulate_layout(origin, op, rank, disp, layout)?)
     }
 
-    /// The same of the form with a request, which is complete on return.
+    /// The same of the form with a request.
     pub fn run_requested(self, request: Ptr<MPI_Request>) -> Outcome {
         let (origin, op, (win, rank, disp, layout)) = self.checked()?;
-        win.raccumulate_layout(origin, op, rank, disp, layout)?.wait();
-        self.at.complete(request)
+        self.at.requested(win.raccumulate_layout(origin, op, rank, disp, layout)?, request)
     }
 }
 
@@ -337,11 +338,11 @@ impl<C: Number> GetAccumulate<C> {
         Ok(win.get_accumulate_layout(origin, result, op, rank, disp, layout)?)
     }
 
-    /// The same of the form with a request, which is complete on return.
+    /// The same of the form with a request.
     pub fn run_requested(self, request: Ptr<MPI_Request>) -> Outcome {
         let (origin, result, op, (win, rank, disp, layout)) = self.checked()?;
-        win.rget_accumulate_layout(origin, result, op, rank, disp, layout)?.wait();
-        self.at.complete(request)
+        let operation = win.rget_accumulate_layout(origin, result, op, rank, disp, layout)?;
+        self.at.requested(operation, request)
     }
 }
 

@@ -34,6 +34,23 @@ static void too_early(char **argv)
     }
 }
 
+static void operations_of_one_element(char **argv)
+{
+    MPI_Request request;
+    if (is("waited", argv)) {
+        MPI_Rput(buffer, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* the rput */
+        buffer[0] = 5;
+        MPI_Wait(&request, MPI_STATUS_IGNORE); /* its wait */
+    } else if (is("compared", argv)) {
+        MPI_Compare_and_swap(buffer, buffer + 1, buffer + 2, MPI_INT, 1, 0, win); /* the swap */
+        MPI_Put(buffer + 2, 1, MPI_INT, 1, 2, 1, MPI_INT, win);                   /* puts what it found */
+    } else if (is("swapped", argv)) {
+        MPI_Compare_and_swap(buffer, buffer + 1, buffer + 2, MPI_INT, 1, 0, win); /* the other swap */
+        buffer[1] = 5;
+        MPI_Win_flush(1, win); /* the swap's flush */
+    }
+}
+
 static void in_time(char **argv)
 {
     MPI_Request requests[2];
@@ -82,6 +99,7 @@ int main(int argc, char **argv)
         MPI_Win_lock_all(0, win);
         if (rank == 0) {
             too_early(argv);
+            operations_of_one_element(argv);
             in_time(argv);
         }
         MPI_Win_unlock_all(win);

@@ -1,0 +1,53 @@
+//! Operations with a request: what their completion promises (MPI-4.1 §12.3.5).
+//!
+//! The end of a request completes the operation in this process: its buffers are the program's again. An operation that
+//! only reads is then complete at the target, too; one that writes there is so after a flush or the end of its epoch.
+
+use super::window::CheckedWindow;
+use super::{AccessKind, CheckState, CheckedAccess, Checker, OpenKey};
+use crate::prim::Waiter;
+use std::cell::Cell;
+
+thread_local! {
+    /// The request of the operation that this thread has issued last; zero if it has been taken.
+    static LATEST: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The number of the request of the operation that this thread has just issued; `None` if it is not checked.
+pub(crate) fn take_request() -> Option<u64> {
+    Some(LATEST.take()).filter(|number| *number != 0)
+}
+
+/// Numbers of requests.
+#[derive(Default)]
+pub(super) struct OpenRequests {
+    /// The latest one of this rank.
+    latest: u64,
+}
+
+impl OpenRequests {
+    /// This thread issues an operation.
+    pub(super) fn begin(&mut self, access: &CheckedAccess) {
+        if access.call.has_request() {
+            self.latest += 1;
+            LATEST.set(self.latest);
+        }
+    }
+
+    /// The number of the request of the operation that is issued now; zero without one.
+    pub(super) fn latest(&self, access: &CheckedAccess) -> u64 {
+        if access.call.has_request() { self.latest } else { 0 }
+    }
+}
+
+impl CheckedWindow {
+    /// The program knows that the operation of a request is complete. Blocks while another rank uses the tables of the
+    /// check.
+    pub(crate) fn waited_for(&self, checker: &Checker, waiter: &Waiter<'_>, request: u64) {
+        self.completed_here(checker, waiter, "wait", |of| of.has_request(request));
+        let CheckState { open, clock, closed, .. } = &mut *checker.state();
+        checker.close((open, closed), clock, |key: &OpenKey| {
+            key.request == request && AccessKind::of_word((key.what >> 8) as u8).only_reads()
+        });
+    }
+}
