@@ -105,6 +105,7 @@ impl<O, T: Any + Send + Sync> KeyvalOptions<O, T> {
     }
 
     /// `MPI_COMM_DUP_FN`: the duplicate shares the value.
+    #[doc(alias = "MPI_COMM_DUP_FN")]
     pub fn copied(mut self) -> Self {
         self.copy = Some(Box::new(|_, value| Ok(Some(value.clone()))));
         self
@@ -123,6 +124,7 @@ impl<O, T: Any + Send + Sync> KeyvalOptions<O, T> {
 
     /// `MPI_Comm_create_keyval`, `MPI_Win_create_keyval` (MPI-4.1 §7.7.2, §7.7.3). Local; does
     /// not block.
+    #[doc(alias("MPI_Comm_create_keyval", "MPI_Win_create_keyval"))]
     pub fn create(self) -> Keyval<O, T> {
         let key = KeyEntry { copy: self.copy, delete: self.delete, freed: Word32::default() };
         Keyval { key: Arc::new(key), values: PhantomData }
@@ -139,6 +141,7 @@ impl<O, T> Keyval<O, T> {
     /// `MPI_Comm_free_keyval`, `MPI_Win_free_keyval`: from now on no attribute can be set with this key
     /// or its clones. Existing attributes stay, can be read and deleted, and keep their callbacks.
     /// Local; does not block.
+    #[doc(alias("MPI_Comm_free_keyval", "MPI_Win_free_keyval"))]
     pub fn free(self) {
         self.key.freed.store(1);
     }

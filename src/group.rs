@@ -46,11 +46,13 @@ impl Group {
     }
 
     /// `MPI_GROUP_EMPTY`
+    #[doc(alias = "MPI_GROUP_EMPTY")]
     pub fn empty() -> Group {
         Group::of([])
     }
 
     /// `MPI_Group_size`
+    #[doc(alias = "MPI_Group_size")]
     pub fn size(&self) -> u32 {
         self.members.len() as u32
     }
@@ -89,6 +91,7 @@ impl Group {
     ///
     /// # Errors
     /// [`Error::Group`] for a rank that is not in the group or is named twice.
+    #[doc(alias = "MPI_Group_incl")]
     pub fn incl<R: Copy + Into<Rank>>(&self, ranks: &[R]) -> Result<Group> {
         let mut members: Vec<u32> = Vec::with_capacity(ranks.len());
         for rank in ranks {
@@ -106,6 +109,7 @@ impl Group {
     ///
     /// # Errors
     /// [`Error::Group`] for a rank that is not in the group or is named twice.
+    #[doc(alias = "MPI_Group_excl")]
     pub fn excl<R: Copy + Into<Rank>>(&self, ranks: &[R]) -> Result<Group> {
         Ok(self.difference(&self.incl(ranks)?))
     }
@@ -116,6 +120,7 @@ impl Group {
     /// # Errors
     /// [`Error::Group`] for a stride of zero or one that leads away from last, and for a rank that is
     /// not in the group or is named twice.
+    #[doc(alias = "MPI_Group_range_incl")]
     pub fn range_incl(&self, ranges: &[(u32, u32, i32)]) -> Result<Group> {
         self.incl(&self.ranks_in(ranges)?)
     }
@@ -126,6 +131,7 @@ impl Group {
     /// # Errors
     /// [`Error::Group`] for a stride of zero or one that leads away from last, and for a rank that is
     /// not in the group or is named twice.
+    #[doc(alias = "MPI_Group_range_excl")]
     pub fn range_excl(&self, ranges: &[(u32, u32, i32)]) -> Result<Group> {
         self.excl(&self.ranks_in(ranges)?)
     }
@@ -151,17 +157,20 @@ impl Group {
     }
 
     /// `MPI_Group_union`: this group's members, then the other members of `other`.
+    #[doc(alias = "MPI_Group_union")]
     pub fn union(&self, other: &Group) -> Group {
         let new = other.members.iter().filter(|m| !self.members.contains(m));
         Group::of(self.members.iter().chain(new).copied())
     }
 
     /// `MPI_Group_intersection`: the members that are in `other` too.
+    #[doc(alias = "MPI_Group_intersection")]
     pub fn intersection(&self, other: &Group) -> Group {
         Group::of(self.members.iter().filter(|m| other.members.contains(m)).copied())
     }
 
     /// `MPI_Group_difference`: the members that are not in `other`.
+    #[doc(alias = "MPI_Group_difference")]
     pub fn difference(&self, other: &Group) -> Group {
         Group::of(self.members.iter().filter(|m| !other.members.contains(m)).copied())
     }
@@ -171,6 +180,7 @@ impl Group {
     ///
     /// # Errors
     /// [`Error::Group`] for a rank that is not in this group.
+    #[doc(alias = "MPI_Group_translate_ranks")]
     pub fn translate<R: Copy + Into<Rank>>(&self, ranks: &[R], other: &Group) -> Result<Vec<Rank>> {
         let translated = |rank: Rank| match self.members.get(rank.index()) {
             Some(world) => Ok(other.rank_of_world(*world).unwrap_or(Rank::NULL)),
@@ -181,6 +191,7 @@ impl Group {
     }
 
     /// `MPI_Group_compare`
+    #[doc(alias = "MPI_Group_compare")]
     pub fn compare(&self, other: &Group) -> Comparison {
         if self.members == other.members {
             Comparison::Identical

@@ -25,6 +25,7 @@ impl ErrorHandler {
 
     /// `MPI_Win_call_errhandler` and `MPI_Comm_call_errhandler` (MPI-4.1 §9.5): handles `error`. For
     /// libraries over windows, which find errors of their own. Local.
+    #[doc(alias("MPI_Win_call_errhandler", "MPI_Comm_call_errhandler"))]
     #[allow(clippy::disallowed_methods, reason = "fatal: the job is to end, and to know why")]
     pub fn handle(&self, error: &Error) {
         match self {

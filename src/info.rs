@@ -27,6 +27,7 @@ impl Info {
     pub const MAX_VALUE: usize = 1024;
 
     /// `MPI_Info_create`: no pairs. `MPI_Info_dup` is `clone`, `MPI_Info_free` is dropping.
+    #[doc(alias = "MPI_Info_create")]
     pub fn new() -> Info {
         Info::default()
     }
@@ -36,6 +37,7 @@ impl Info {
     /// # Errors
     /// [`Error::InfoKey`] for a key that is empty, longer than [`Info::MAX_KEY`] or with a null
     /// character, [`Error::InfoValue`] for a value longer than [`Info::MAX_VALUE`] or with one.
+    #[doc(alias = "MPI_Info_set")]
     pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
         check_key(key)?;
         if value.len() > Info::MAX_VALUE || value.contains('\0') {
@@ -59,6 +61,7 @@ impl Info {
     }
 
     /// `MPI_Info_get_string`: the value of `key`, if it is set.
+    #[doc(alias = "MPI_Info_get_string")]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.pairs.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
@@ -67,6 +70,7 @@ impl Info {
     ///
     /// # Errors
     /// [`Error::InfoNokey`] if the key is not set; [`Error::InfoKey`] if it is not valid.
+    #[doc(alias = "MPI_Info_delete")]
     pub fn delete(&mut self, key: &str) -> Result<()> {
         check_key(key)?;
         match self.take(key) {
@@ -83,11 +87,13 @@ impl Info {
     }
 
     /// `MPI_Info_get_nkeys`
+    #[doc(alias = "MPI_Info_get_nkeys")]
     pub fn nkeys(&self) -> usize {
         self.pairs.len()
     }
 
     /// `MPI_Info_get_nthkey`: key `n`, counted from zero.
+    #[doc(alias = "MPI_Info_get_nthkey")]
     pub fn nthkey(&self, n: usize) -> Option<&str> {
         self.pairs.get(n).map(|(key, _)| key.as_str())
     }

@@ -146,6 +146,20 @@ mod universe;
 mod window;
 
 pub use attribute::{Keyval, KeyvalOptions};
+/// Plain data of any kind, for windows and messages: [`Pod`] and its derive.
+///
+/// ```
+/// use onesided::{Pod, Zeroable};
+///
+/// #[derive(Clone, Copy, Pod, Zeroable)]
+/// #[bytemuck(crate = "onesided::bytemuck")]
+/// #[repr(C)]
+/// struct Particle {
+///     place: [f64; 3],
+///     mass: f64,
+/// }
+/// ```
+pub use bytemuck;
 pub use bytemuck::{Pod, Zeroable};
 pub use call::Call;
 pub use collective::{CollectiveRequest, DuplicateRequest};
@@ -203,8 +217,8 @@ pub mod engine {
 /// ```
 pub mod prelude {
     pub use crate::{
-        Access, Comm, FenceAssert, Group, LockAssert, LockType, Op, PassiveAccess, PostAssert,
-        Rank, StartAssert, Universe, Window, WindowOptions,
+        Access, Comm, FenceAssert, Group, LockAssert, LockType, Op, PassiveAccess, Pod, PostAssert,
+        Rank, StartAssert, Universe, Window, WindowOptions, Zeroable,
     };
 }
 

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 ///   outlive the universe; the job's end then frees it.
 /// * From a `Vec<T>`, a `Box<[T]>` or a `&'static mut [T]`: private memory of this process, which
 ///   they access through the kernel.
+#[doc(alias = "MPI_Free_mem")]
 pub struct Memory<T: Pod> {
     start: NonNull<T>,
     len: usize,
@@ -55,6 +56,7 @@ impl Universe {
     ///
     /// # Errors
     /// [`Error::NoMemory`] if the segment has not enough memory, [`Error::RankFailed`].
+    #[doc(alias = "MPI_Alloc_mem")]
     pub fn alloc_mem<T: Pod>(&self, len: usize) -> Result<Memory<T>> {
         let context = self.world().context();
         let at = Place { call: Call::AllocMem, window: None, rank: Some(Rank(context.rank)) };

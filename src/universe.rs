@@ -19,6 +19,7 @@ static JOINED: Mutex<bool> = Mutex::new(false);
 /// Windows are freed before the universe is dropped: it then warns of each that is not, on standard error.
 /// When the universe and every handle made from it are dropped, except while panicking, this rank has
 /// finalized. A rank that ends without that has failed.
+#[doc(alias = "MPI_Finalize")]
 #[derive(Debug)]
 pub struct Universe {
     world: Comm,
@@ -35,6 +36,7 @@ impl Universe {
     /// # Errors
     /// [`Error::AlreadyInitialised`]; [`Error::NotInJob`] if the environment is wrong, or if
     /// another process has joined as this rank before (a script that runs two programs).
+    #[doc(alias("MPI_Init", "MPI_Init_thread"))]
     pub fn init() -> Result<Universe> {
         let mut joined = JOINED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if *joined {
@@ -72,12 +74,14 @@ impl Universe {
     }
 
     /// `MPI_COMM_WORLD`
+    #[doc(alias = "MPI_COMM_WORLD")]
     pub fn world(&self) -> &Comm {
         &self.world
     }
 
     /// `MPI_COMM_SELF`: the communicator of this rank alone. Its collectives do not block, and
     /// communicators made from it need no memory of the segment.
+    #[doc(alias = "MPI_COMM_SELF")]
     pub fn self_comm(&self) -> &Comm {
         &self.myself
     }

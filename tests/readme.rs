@@ -71,6 +71,33 @@ fn the_table_of_calls_names_a_test_for_every_call_that_works() {
     }
 }
 
+/// The sources of the library, of the folder `src`.
+fn sources(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let texts = entries.map(|path| match path.is_dir() {
+        true => sources(&path),
+        false => fs::read_to_string(path).unwrap(),
+    });
+    texts.collect()
+}
+
+#[test]
+fn documentation_is_found_by_the_names_of_calls() {
+    let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let text = read("docs/reference/calls.md");
+    let rows = text.lines().filter(|line| line.starts_with("| `MPI_"));
+    let names = rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
+    let calls: Vec<&str> =
+        names.filter(|name| name.starts_with("MPI_") && !name.contains('*')).collect();
+    assert!(calls.len() > 60, "{} calls", calls.len());
+    let has_alias = |call: &&&str| {
+        let name = format!("\"{call}\"");
+        sources.lines().any(|line| line.contains("doc(alias") && line.contains(&name))
+    };
+    let without: Vec<_> = calls.iter().filter(|call| !has_alias(call)).collect();
+    assert!(without.is_empty(), "no item has the alias {without:?}");
+}
+
 #[test]
 fn a_stranger_reads_the_readme_in_a_few_minutes() {
     let lines = read("README.md").lines().count();

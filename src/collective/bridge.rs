@@ -133,6 +133,7 @@ impl Bridge {
     /// # Errors
     /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Reach`] for elements
     /// farther apart than 2⁶³ - 1 bytes.
+    #[doc(alias = "MPI_Ibcast")]
     #[track_caller]
     pub fn start_broadcast(
         &self,
@@ -150,6 +151,7 @@ impl Bridge {
     /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is
     /// one part for each rank of the other group; [`Error::Reach`] for elements farther apart than
     /// 2⁶³ - 1 bytes.
+    #[doc(alias("MPI_Igather", "MPI_Igatherv"))]
     #[track_caller]
     pub fn start_gather(
         &self,
@@ -168,6 +170,7 @@ impl Bridge {
     /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is
     /// one part for each rank of the other group; [`Error::Reach`] for elements farther apart than
     /// 2⁶³ - 1 bytes.
+    #[doc(alias("MPI_Iscatter", "MPI_Iscatterv"))]
     #[track_caller]
     pub fn start_scatter(
         &self,
@@ -185,6 +188,7 @@ impl Bridge {
     /// # Errors
     /// [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is one part for each
     /// rank of the other group; [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes.
+    #[doc(alias("MPI_Iallgather", "MPI_Iallgatherv"))]
     #[track_caller]
     pub fn start_allgather(
         &self,
@@ -202,6 +206,7 @@ impl Bridge {
     /// # Errors
     /// [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is one part for each
     /// rank of the other group; [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes.
+    #[doc(alias("MPI_Ialltoall", "MPI_Ialltoallv", "MPI_Ialltoallw"))]
     #[track_caller]
     pub fn start_alltoall(
         &self,
@@ -218,6 +223,7 @@ impl Bridge {
     /// # Errors
     /// [`Error::Root`]; [`Error::Buffer`] if a buffer is missing; [`Error::Reach`] for elements
     /// farther apart than 2⁶³ - 1 bytes.
+    #[doc(alias = "MPI_Ireduce")]
     #[track_caller]
     pub fn start_reduce(
         &self,
@@ -239,6 +245,7 @@ impl Bridge {
     /// [`Error::Buffer`] if a buffer is missing; [`Error::Count`] if the result does not have as
     /// many instances as the contribution; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes.
+    #[doc(alias = "MPI_Iallreduce")]
     #[track_caller]
     pub fn start_allreduce(
         &self,
@@ -261,6 +268,7 @@ impl Bridge {
     /// [`Error::Buffer`] if a buffer is missing; [`Error::Count`] unless there is one count for
     /// each rank of the own group and they add up to the contribution; [`Error::Reach`] for
     /// elements farther apart than 2⁶³ - 1 bytes.
+    #[doc(alias("MPI_Ireduce_scatter", "MPI_Ireduce_scatter_block"))]
     #[track_caller]
     pub fn start_reduce_scatter(
         &self,

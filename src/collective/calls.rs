@@ -31,6 +31,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Barrier")]
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.collectively(Call::Barrier, |barrier| {
@@ -48,6 +49,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`]; those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Bcast")]
     #[track_caller]
     pub fn broadcast<T: Element>(&self, buffer: &mut [T], root: Rank) -> Result<()> {
         self.collectively(Call::Broadcast, |all| {
@@ -64,6 +66,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`]; those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Bcast")]
     #[track_caller]
     pub fn broadcast_vec<T: Element>(&self, buffer: &mut Vec<T>, root: Rank) -> Result<()> {
         self.collectively(Call::Broadcast, |all| {
@@ -85,6 +88,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`]; those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Gather")]
     #[track_caller]
     pub fn gather<T: Element>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<T>>> {
         let is_root = self.rank() == root;
@@ -103,6 +107,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`]; those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Gatherv")]
     #[track_caller]
     pub fn gatherv<T: Element>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<Vec<T>>>> {
         let is_root = self.rank() == root;
@@ -129,6 +134,7 @@ impl Comm {
     /// [`Error::Root`]; At the root [`Error::Buffer`] without elements, [`Error::Count`] for elements
     /// that cannot be divided equally; the other ranks then get [`Error::Mismatch`]. Those of any
     /// collective ([`Comm`]).
+    #[doc(alias = "MPI_Scatter")]
     #[track_caller]
     pub fn scatter<T: Element>(&self, all: Option<&[T]>, root: Rank) -> Result<Vec<T>> {
         let all = all.filter(|_| self.rank() == root);
@@ -158,6 +164,7 @@ impl Comm {
     /// [`Error::Root`]; At the root [`Error::Buffer`] without slices, [`Error::Count`] unless there is
     /// one slice for each rank; the other ranks then get [`Error::Mismatch`]. Those of any collective
     /// ([`Comm`]).
+    #[doc(alias = "MPI_Scatterv")]
     #[track_caller]
     pub fn scatterv<T: Element>(&self, parts: Option<&[&[T]]>, root: Rank) -> Result<Vec<T>> {
         let parts = parts.filter(|_| self.rank() == root);
@@ -186,6 +193,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Allgather")]
     #[track_caller]
     pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = zeroed::<T>(self, mine.len());
@@ -206,6 +214,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Allgatherv")]
     #[track_caller]
     pub fn allgatherv<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>> {
         self.collectively(Call::Allgatherv, |gather| {
@@ -228,6 +237,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Count`] if the elements cannot be cut equally; those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Alltoall")]
     #[track_caller]
     pub fn alltoall<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = vec![T::zeroed(); mine.len()];
@@ -252,6 +262,7 @@ impl Comm {
     /// [`Error::Count`] on a rank that gives not one slice for each (the
     /// others then get [`Error::Mismatch`]); those of any collective
     /// ([`Comm`]).
+    #[doc(alias = "MPI_Alltoallv")]
     #[track_caller]
     pub fn alltoallv<T: Element>(&self, parts: &[&[T]]) -> Result<Vec<Vec<T>>> {
         self.collectively(Call::Alltoallv, |alltoall| {
@@ -282,6 +293,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Root`]; [`Error::Operation`] if `op` is not defined for `T` or not for reductions;
     /// those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Reduce")]
     #[track_caller]
     pub fn reduce<T: Element>(
         &self,
@@ -313,6 +325,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of any
     /// collective ([`Comm`]).
+    #[doc(alias = "MPI_Allreduce")]
     #[track_caller]
     pub fn allreduce<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let mut result = vec![T::zeroed(); mine.len()];
@@ -338,6 +351,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Count`] if the elements cannot be cut equally; [`Error::Operation`] if `op` is not
     /// defined for `T` or not for reductions; those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Reduce_scatter_block")]
     #[track_caller]
     pub fn reduce_scatter_block<T: Element>(
         &self,
@@ -365,6 +379,7 @@ impl Comm {
     /// [`Error::Count`] unless there is one count for each rank and they add up to the length of
     /// `mine`; [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of
     /// any collective ([`Comm`]).
+    #[doc(alias = "MPI_Reduce_scatter")]
     #[track_caller]
     pub fn reduce_scatter<T: Element>(
         &self,
@@ -390,6 +405,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of any
     /// collective ([`Comm`]).
+    #[doc(alias = "MPI_Scan")]
     #[track_caller]
     pub fn scan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let mut result = vec![T::zeroed(); mine.len()];
@@ -410,6 +426,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of any
     /// collective ([`Comm`]).
+    #[doc(alias = "MPI_Exscan")]
     #[track_caller]
     pub fn exscan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Option<Vec<T>>> {
         let mut result = vec![T::zeroed(); mine.len()];
@@ -449,6 +466,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any call on a communicator ([`Comm`]).
+    #[doc(alias = "MPI_Ibarrier")]
     pub fn ibarrier(&self) -> Result<CollectiveRequest> {
         self.start_barrier()
     }
@@ -460,6 +478,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`].
+    #[doc(alias = "MPI_Ibcast")]
     pub fn ibroadcast<T: Element>(
         &self,
         mut buffer: Vec<T>,
@@ -479,6 +498,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`].
+    #[doc(alias = "MPI_Igather")]
     pub fn igather<T: Element>(
         &self,
         mut mine: Vec<T>,
@@ -501,6 +521,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Root`]; at the root, [`Error::Buffer`] if it
     /// gives nothing, [`Error::Count`] if it does not give that many elements.
+    #[doc(alias = "MPI_Iscatter")]
     pub fn iscatter<T: Element>(
         &self,
         all: Option<Vec<T>>,
@@ -528,6 +549,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any call on a communicator ([`Comm`]).
+    #[doc(alias = "MPI_Iallgather")]
     pub fn iallgather<T: Element>(&self, mut mine: Vec<T>) -> Result<CollectiveRequest<Vec<T>>> {
         plan::begin(self, Call::Allgather, |plan| {
             let (own, length) = (BufferMut::slice(&mut mine), mine.len());
@@ -545,6 +567,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Count`] if the elements cannot be cut equally.
+    #[doc(alias = "MPI_Ialltoall")]
     pub fn ialltoall<T: Element>(&self, mut mine: Vec<T>) -> Result<CollectiveRequest<Vec<T>>> {
         plan::begin(self, Call::Alltoall, |plan| {
             let (found, ranks) = (mine.len(), plan.ranks as usize);
@@ -567,6 +590,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Root`]; [`Error::Operation`] if `op` is
     /// not defined for `T` or not for reductions.
+    #[doc(alias = "MPI_Ireduce")]
     pub fn ireduce<T: Element>(
         &self,
         mut mine: Vec<T>,
@@ -591,6 +615,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for
     /// reductions.
+    #[doc(alias = "MPI_Iallreduce")]
     pub fn iallreduce<T: Element>(
         &self,
         mut mine: Vec<T>,
@@ -610,6 +635,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for
     /// reductions.
+    #[doc(alias = "MPI_Iscan")]
     pub fn iscan<T: Element>(
         &self,
         mut mine: Vec<T>,
@@ -630,6 +656,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for
     /// reductions.
+    #[doc(alias = "MPI_Iexscan")]
     pub fn iexscan<T: Element>(
         &self,
         mut mine: Vec<T>,
@@ -665,6 +692,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any call on a communicator ([`Comm`]).
+    #[doc(alias = "MPI_Ibarrier")]
     #[track_caller]
     pub fn start_barrier(&self) -> Result<CollectiveRequest> {
         let short = || Some(ShortForm::barrier());
@@ -679,6 +707,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Root`]; [`Error::Reach`] for elements
     /// farther apart than 2⁶³ - 1 bytes.
+    #[doc(alias = "MPI_Ibcast")]
     #[track_caller]
     pub fn start_broadcast(&self, buffer: OriginMut<'_>, root: Rank) -> Result<CollectiveRequest> {
         let buffer = || BufferMut::of(&buffer);
@@ -695,6 +724,7 @@ impl Comm {
     /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`] if the parts are not
     /// equal, or that of the root is not as long as its `mine`;
     /// [`Error::Buffer`] if a buffer is missing.
+    #[doc(alias = "MPI_Igather")]
     #[track_caller]
     pub fn start_gather(
         &self,
@@ -717,6 +747,7 @@ impl Comm {
     /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`] unless there is one
     /// part for each rank, of the right length; [`Error::Buffer`] if a buffer
     /// is missing.
+    #[doc(alias = "MPI_Igatherv")]
     #[track_caller]
     pub fn start_gatherv(
         &self,
@@ -738,6 +769,7 @@ impl Comm {
     /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`] if the parts are not
     /// equal, or that of the root is not as long as its `mine`;
     /// [`Error::Buffer`] if a buffer is missing.
+    #[doc(alias = "MPI_Iscatter")]
     #[track_caller]
     pub fn start_scatter(
         &self,
@@ -759,6 +791,7 @@ impl Comm {
     /// farther apart than 2⁶³ - 1 bytes; [`Error::Count`] unless there is one
     /// part for each rank, of the right length; [`Error::Buffer`] if a buffer
     /// is missing.
+    #[doc(alias = "MPI_Iscatterv")]
     #[track_caller]
     pub fn start_scatterv(
         &self,
@@ -778,6 +811,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes;
     /// [`Error::Count`] if the parts are not equal.
+    #[doc(alias = "MPI_Iallgather")]
     #[track_caller]
     pub fn start_allgather(
         &self,
@@ -798,6 +832,7 @@ impl Comm {
     /// [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes;
     /// [`Error::Count`] unless there is one part for each rank, of the right
     /// length; [`Error::Buffer`] if a buffer is missing.
+    #[doc(alias = "MPI_Iallgatherv")]
     #[track_caller]
     pub fn start_allgatherv(
         &self,
@@ -815,6 +850,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes;
     /// [`Error::Count`] if the parts are not equal.
+    #[doc(alias = "MPI_Ialltoall")]
     #[track_caller]
     pub fn start_alltoall(
         &self,
@@ -838,6 +874,7 @@ impl Comm {
     /// [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes;
     /// [`Error::Count`] unless there is one part for each rank, of the right
     /// length; [`Error::Buffer`] if a buffer is missing.
+    #[doc(alias("MPI_Ialltoallv", "MPI_Ialltoallw"))]
     #[track_caller]
     pub fn start_alltoallv(
         &self,
@@ -883,6 +920,7 @@ impl Comm {
     /// missing; [`Error::Count`] if the result does not have as many instances
     /// as the contribution; [`Error::Reach`] for elements farther apart than
     /// 2⁶³ - 1 bytes.
+    #[doc(alias = "MPI_Ireduce")]
     #[track_caller]
     pub fn start_reduce(
         &self,
@@ -909,6 +947,7 @@ impl Comm {
     /// [`Error::Count`] if the result does not have as many instances as the
     /// contribution; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes.
+    #[doc(alias = "MPI_Iallreduce")]
     #[track_caller]
     pub fn start_allreduce(
         &self,
@@ -936,6 +975,7 @@ impl Comm {
     /// [`Error::Count`] unless there is one count for each rank and they add
     /// up to the contribution; [`Error::Reach`] for elements farther apart
     /// than 2⁶³ - 1 bytes.
+    #[doc(alias("MPI_Ireduce_scatter", "MPI_Ireduce_scatter_block"))]
     #[track_caller]
     pub fn start_reduce_scatter(
         &self,
@@ -960,6 +1000,7 @@ impl Comm {
     /// [`Error::Count`] if the result does not have as many instances as the
     /// contribution; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes.
+    #[doc(alias = "MPI_Iscan")]
     #[track_caller]
     pub fn start_scan(
         &self,
@@ -979,6 +1020,7 @@ impl Comm {
     /// [`Error::Count`] if the result does not have as many instances as the
     /// contribution; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes.
+    #[doc(alias = "MPI_Iexscan")]
     #[track_caller]
     pub fn start_exscan(
         &self,
@@ -1001,6 +1043,7 @@ impl Comm {
     /// # Errors
     /// Those of any call on a communicator ([`Comm`]). Errors of the duplication are returned by
     /// [`DuplicateRequest::wait`].
+    #[doc(alias = "MPI_Comm_idup")]
     pub fn idup(&self) -> Result<DuplicateRequest> {
         self.within(Call::CommDup, || DuplicateRequest::begin(self))
     }
@@ -1015,6 +1058,7 @@ impl Comm {
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes; [`Error::Count`] if the elements cannot be cut into that many parts; [`Error::NoMemory`];
     /// [`Error::RankFailed`] if `dest` has failed.
+    #[doc(alias = "MPI_Psend_init")]
     pub fn init_partitioned_send(
         &self,
         origin: Origin<'_>,
@@ -1035,6 +1079,7 @@ impl Comm {
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes; [`Error::Count`] if the elements cannot be cut into that many parts;
     /// [`Error::NoMemory`]; [`Error::RankFailed`] if `source` has failed.
+    #[doc(alias = "MPI_Precv_init")]
     pub fn init_partitioned_receive(
         &self,
         into: OriginMut<'_>,

@@ -43,6 +43,7 @@ impl DuplicateRequest {
     /// [`Error::Attribute`] on all ranks if a copy callback of any of them fails;
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]); [`Error::Argument`] if
     /// it has been waited for before.
+    #[doc(alias = "MPI_Wait")]
     #[track_caller]
     pub fn wait(&self) -> Result<Comm> {
         let votes = self.votes.wait();

@@ -108,6 +108,7 @@ impl<B: Any> CollectiveRequest<B> {
     /// [`Error::Mismatch`] on all ranks that wait for it, if they do not agree about call, root,
     /// operation, or the length or datatypes of the data; [`Error::NoMemory`]; [`Error::RankFailed`];
     /// [`Error::Argument`] if the outcome has been taken before.
+    #[doc(alias = "MPI_Wait")]
     #[track_caller]
     pub fn wait(&self) -> Result<B> {
         if let Some(schedule) = &self.schedule {

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 impl Comm {
     /// `MPI_Comm_rank`: this process's rank, from 0 to `size() - 1`.
+    #[doc(alias = "MPI_Comm_rank")]
     #[inline]
     pub fn rank(&self) -> Rank {
         Rank(self.inner.members.rank)
@@ -34,12 +35,14 @@ impl Comm {
     }
 
     /// `MPI_Comm_size`
+    #[doc(alias = "MPI_Comm_size")]
     #[inline]
     pub fn size(&self) -> u32 {
         self.inner.members.size()
     }
 
     /// `MPI_Comm_group`
+    #[doc(alias = "MPI_Comm_group")]
     pub fn group(&self) -> Group {
         self.inner.members.group.clone()
     }
@@ -52,6 +55,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Attribute`] on all ranks if a copy callback of any of them fails;
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Comm_dup")]
     #[track_caller]
     pub fn dup(&self) -> Result<Comm> {
         let line = Location::caller();
@@ -68,6 +72,7 @@ impl Comm {
     /// [`Error::Group`] on all ranks if the members of a group pass different ones. Also on a rank whose
     /// group is not part of this communicator; the others then get [`Error::Mismatch`].
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Comm_create")]
     #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Comm>> {
         self.collectively(Call::CommCreate, |create| create.create(group))
@@ -84,6 +89,7 @@ impl Comm {
     /// [`Error::Group`] if this rank is not in `group`, or some of `group` not in this
     /// communicator; [`Error::NoMemory`] on all members; [`Error::Communicator`] if another thread
     /// of this rank waits in a call with the same group and tag; [`Error::RankFailed`].
+    #[doc(alias = "MPI_Comm_create_group")]
     #[track_caller]
     pub fn create_group(&self, group: &Group, tag: u32) -> Result<Comm> {
         let at = Location::caller();
@@ -98,6 +104,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Comm_split")]
     #[track_caller]
     pub fn split(&self, colour: Option<u32>, key: i32) -> Result<Option<Comm>> {
         self.collectively(Call::CommSplit, |split| split.split(colour, key))
@@ -108,6 +115,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::NoMemory`] on all ranks; those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Comm_split_type")]
     #[track_caller]
     pub fn split_type(
         &self,
@@ -133,6 +141,7 @@ impl Comm {
     /// [`Error::Attribute`] if a delete callback of this rank refuses: the communicator is then not freed
     /// on this rank. Its memory stays until the job ends if no other handle is left to free it.
     /// [`Error::Communicator`] for the job's own communicators, and for one that has been freed.
+    #[doc(alias = "MPI_Comm_free")]
     pub fn free(self) -> Result<()> {
         self.within(Call::CommFree, || free::free(&self))
     }
@@ -145,6 +154,7 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    #[doc(alias = "MPI_Comm_set_info")]
     #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         let _ignored = info;
@@ -155,6 +165,7 @@ impl Comm {
 
     /// `MPI_Comm_get_info`: the hints that are in use, which are none ([`Comm::set_info`]). Local;
     /// does not block.
+    #[doc(alias = "MPI_Comm_get_info")]
     pub fn info(&self) -> Info {
         Info::new()
     }
@@ -162,6 +173,7 @@ impl Comm {
     /// `MPI_Comm_compare` (MPI-2.2 §6.4.1): [`Comparison::Identical`] for handles of the same
     /// communicator, otherwise by the groups: [`Comparison::Congruent`] if they are identical. Local;
     /// does not block.
+    #[doc(alias = "MPI_Comm_compare")]
     pub fn compare(&self, other: &Comm) -> Comparison {
         if Arc::ptr_eq(&self.inner, &other.inner) {
             return Comparison::Identical;
@@ -181,6 +193,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Keyval`] if the key was freed; [`Error::Attribute`] if the delete callback refuses;
     /// [`Error::Communicator`] if the communicator was freed.
+    #[doc(alias = "MPI_Comm_set_attr")]
     pub fn set_attribute<T>(&self, key: &CommKeyval<T>, value: T) -> Result<()>
     where
         T: Any + Send + Sync,
@@ -191,6 +204,7 @@ impl Comm {
 
     /// `MPI_Comm_get_attr`: this rank's attribute under `key`, if there is one. Local; does not
     /// block.
+    #[doc(alias = "MPI_Comm_get_attr")]
     pub fn attribute<T: Any + Send + Sync>(&self, key: &CommKeyval<T>) -> Option<Arc<T>> {
         self.inner.attached.attributes.get(key)
     }
@@ -200,6 +214,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Attribute`] if its delete callback refuses: it then stays; [`Error::Communicator`] if the
     /// communicator was freed.
+    #[doc(alias = "MPI_Comm_delete_attr")]
     pub fn delete_attribute<T: Any + Send + Sync>(&self, key: &CommKeyval<T>) -> Result<bool> {
         let call = Call::Attribute;
         self.within(call, || self.inner.attached.attributes.delete(self.place(call), self, key))
@@ -216,18 +231,21 @@ impl Comm {
 
     /// `MPI_Comm_get_name` (MPI-4.1 §7.8): empty unless one was set; `MPI_COMM_WORLD` and
     /// `MPI_COMM_SELF` for the job's own. Local; does not block.
+    #[doc(alias = "MPI_Comm_get_name")]
     pub fn name(&self) -> String {
         self.inner.attached.name()
     }
 
     /// `MPI_Comm_set_name`: for all handles of the communicator on this rank. Duplicates do not inherit
     /// it. Local; does not block.
+    #[doc(alias = "MPI_Comm_set_name")]
     pub fn set_name(&self, name: &str) {
         self.inner.attached.set_name(name);
     }
 
     /// `MPI_Comm_get_errhandler` (MPI-4.1 §9.3): inherited from the communicator that it was made from
     /// unless another was set; [`ErrorHandler::Return`] at first. Local; does not block.
+    #[doc(alias = "MPI_Comm_get_errhandler")]
     pub fn error_handler(&self) -> ErrorHandler {
         self.inner.attached.handler()
     }
@@ -237,6 +255,7 @@ impl Comm {
     ///
     /// A function that holds a handle of the communicator keeps it alive, and its rank in the job,
     /// until another handler is set.
+    #[doc(alias = "MPI_Comm_set_errhandler")]
     pub fn set_error_handler(&self, handler: ErrorHandler) {
         self.inner.attached.set_handler(handler);
     }

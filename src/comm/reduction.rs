@@ -42,6 +42,7 @@ impl<T> std::fmt::Debug for UserOp<T> {
 
 impl<T: Element> UserOp<T> {
     /// `MPI_Op_create` of a function of two elements.
+    #[doc(alias = "MPI_Op_create")]
     pub fn new(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> UserOp<T> {
         UserOp::from_slices(move |lower: &[T], upper: &mut [T]| {
             for (a, b) in lower.iter().zip(upper) {
@@ -52,6 +53,7 @@ impl<T: Element> UserOp<T> {
 
     /// `MPI_Op_create` of a function of two slices of equal length, which replaces each element of
     /// the second by the result. Long buffers are handed to it piece by piece.
+    #[doc(alias = "MPI_Op_create")]
     pub fn from_slices(function: impl Fn(&[T], &mut [T]) + Send + Sync + 'static) -> UserOp<T> {
         UserOp { function: Arc::new(function), commutative: false }
     }
@@ -65,6 +67,7 @@ impl<T: Element> UserOp<T> {
 
 impl<T> UserOp<T> {
     /// `MPI_Op_commutative`
+    #[doc(alias = "MPI_Op_commutative")]
     pub fn is_commutative(&self) -> bool {
         self.commutative
     }

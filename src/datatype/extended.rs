@@ -9,11 +9,13 @@ use std::cmp;
 use std::ops::{Add, Mul};
 
 /// `MPI_LONG_DOUBLE`: on x86-64 ten bytes of a number, and six of padding.
+#[doc(alias = "MPI_LONG_DOUBLE")]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct LongDouble([u8; 16]);
 
 /// `MPI_C_LONG_DOUBLE_COMPLEX`
+#[doc(alias = "MPI_C_LONG_DOUBLE_COMPLEX")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct LongDoubleComplex {

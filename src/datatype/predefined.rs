@@ -199,6 +199,11 @@ impl Datatype {
 ///
 /// Sealed: every byte pattern of an element must be valid, because another rank writes it, and the
 /// library must know how to update it atomically.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an `Element`, which operations can combine",
+    note = "put, get, load and store move any `Pod`; accumulate, fetch_and_op, compare_and_swap and reductions combine \
+            integers, floats, complex numbers, and the standard's pairs of a value and an index"
+)]
 pub trait Element: Pod + Send + Sync + sealed::Sealed {
     /// The datatype.
     const DATATYPE: Datatype;
@@ -225,6 +230,10 @@ mod sealed {
 
 /// An element type whose equality is that of its bytes, for `compare_and_swap`, which the
 /// standard defines for integer types only (MPI-4.1 §12.3.4).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an `Integer`, which compare_and_swap can compare by its bytes",
+    note = "compare_and_swap is for i8 to i64 and u8 to u64; for a float, put its `to_bits` in a window of integers"
+)]
 pub trait Integer: Element + Ord {}
 
 /// Implements [`Element`]: datatype, carrier, whether integer, and the table of operations.

@@ -37,6 +37,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    #[doc(alias = "MPI_Put")]
     #[inline(always)]
     #[track_caller]
     fn put(&self, origin: &'b [T], target: Rank, disp: usize) -> Result<()> {
@@ -49,6 +50,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    #[doc(alias = "MPI_Get")]
     #[inline(always)]
     #[track_caller]
     fn get(&self, origin: &'b mut [T], target: Rank, disp: usize) -> Result<()> {
@@ -62,6 +64,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
+    #[doc(alias = "MPI_Accumulate")]
     #[inline(always)]
     #[track_caller]
     fn accumulate(&self, origin: &'b [T], op: Op, target: Rank, disp: usize) -> Result<()>
@@ -78,6 +81,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ.
+    #[doc(alias = "MPI_Get_accumulate")]
     #[inline]
     #[track_caller]
     fn get_accumulate(
@@ -101,6 +105,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
+    #[doc(alias = "MPI_Fetch_and_op")]
     #[inline(always)]
     #[track_caller]
     fn fetch_and_op(
@@ -124,6 +129,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    #[doc(alias = "MPI_Compare_and_swap")]
     #[inline(always)]
     #[track_caller]
     fn compare_and_swap(
@@ -314,6 +320,7 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    #[doc(alias = "MPI_Rput")]
     #[track_caller]
     fn rput<'r>(&self, origin: &'r [T], target: Rank, disp: usize) -> Result<Request<'r>> {
         self.reach(Call::Rput, target)?.win.rput(origin, target, disp as u64)
@@ -325,6 +332,7 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    #[doc(alias = "MPI_Rget")]
     #[track_caller]
     fn rget<'r>(&self, origin: &'r mut [T], target: Rank, disp: usize) -> Result<Request<'r>> {
         self.reach(Call::Rget, target)?.win.rget(origin, target, disp as u64)
@@ -336,6 +344,7 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
+    #[doc(alias = "MPI_Raccumulate")]
     #[track_caller]
     fn raccumulate<'r>(
         &self,
@@ -356,6 +365,7 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ.
+    #[doc(alias = "MPI_Rget_accumulate")]
     #[track_caller]
     fn rget_accumulate<'r>(
         &self,

@@ -29,6 +29,7 @@ impl<'e, T: Pod> Batch<'e, '_, T> {
     ///
     /// # Errors
     /// None at present: the epoch is open while the batch lives.
+    #[doc(alias = "MPI_Win_flush_all")]
     #[inline]
     pub fn flush(mut self) -> Result<()> {
         self.open = false;
@@ -39,6 +40,7 @@ impl<'e, T: Pod> Batch<'e, '_, T> {
     ///
     /// # Errors
     /// None at present: the epoch is open while the batch lives.
+    #[doc(alias = "MPI_Win_flush_local_all")]
     pub fn flush_local(mut self) -> Result<()> {
         self.open = false;
         match self.locked {

@@ -53,6 +53,7 @@ impl<T: Pod> Window<T> {
     /// [`Error::Unreachable`] on all ranks if the system forbids one of them to access private memory of
     /// another; the message names what to change. [`Error::NoMemory`], [`Error::RankFailed`]. The memory
     /// then stays until the job ends.
+    #[doc(alias = "MPI_Win_create")]
     #[track_caller]
     pub fn create(comm: &Comm, memory: impl Into<WindowMemory<T>>) -> Result<Self> {
         WindowOptions::new().create(comm, memory)
@@ -66,6 +67,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::NoMemory`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_create_dynamic")]
     #[track_caller]
     pub fn create_dynamic(comm: &Comm) -> Result<Self> {
         WindowOptions::new().create_dynamic(comm)
@@ -79,6 +81,7 @@ impl<T: Pod> Window<T> {
     /// # Errors
     /// [`Error::Attach`] if it is empty or overlaps attached memory; [`Error::Flavour`],
     /// [`Error::NoMemory`], [`Error::RankFailed`]. The memory is then dropped.
+    #[doc(alias = "MPI_Win_attach")]
     pub fn attach(&self, memory: impl Into<WindowMemory<T>>) -> Result<u64> {
         let memory = memory.into();
         self.win.calls.within(Call::Attach, || {
@@ -98,6 +101,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::Attach`] if nothing was attached there; [`Error::Flavour`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_detach")]
     pub fn detach(&self, address: u64) -> Result<WindowMemory<T>> {
         self.win.calls.within(Call::Detach, || {
             let mut exposed = self.memory.map();

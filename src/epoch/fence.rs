@@ -41,6 +41,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::Epoch`] in another epoch; [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_fence")]
     #[track_caller]
     pub fn fence<'b>(&mut self) -> Result<FenceEpoch<'_, 'b, T>> {
         self.fence_with(FenceAssert::NONE)
@@ -56,6 +57,43 @@ impl<T: Pod> Window<T> {
         self.win.fence_with(assert)?;
         Ok(FenceEpoch { window: self, _buffers: Buffers::new() })
     }
+
+    /// [`Window::fence`], `operations`, and [`FenceEpoch::close`]: the operations are complete on every rank when it
+    /// returns, also if those of a rank return an error, which that rank alone then gets.
+    ///
+    /// Collective; blocks until every rank has called it.
+    ///
+    /// ```
+    /// use onesided::prelude::*;
+    ///
+    /// # #[cfg(feature = "test")]
+    /// # fn main() { onesided::testing::Job::new(3).run(|universe| go_round(universe.world())); }
+    /// # #[cfg(not(feature = "test"))]
+    /// # fn main() {}
+    /// fn go_round(world: &Comm) -> onesided::Result<()> {
+    ///     let mut window = Window::<u32>::allocate(world, 1)?;
+    ///     let (mine, next) = ([world.rank().0], Rank((world.rank().0 + 1) % world.size()));
+    ///     window.fence_scope(|epoch| epoch.put(&mine, next, 0))?;
+    ///     assert_eq!((window.load_one(0)? + 1) % world.size(), world.rank().0);
+    ///     window.free()
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// That of `operations`; [`Error::Epoch`] in another epoch; [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_fence")]
+    #[track_caller]
+    pub fn fence_scope<'b, R>(
+        &mut self,
+        operations: impl FnOnce(&FenceEpoch<'_, 'b, T>) -> Result<R>,
+    ) -> Result<R> {
+        let epoch = self.fence()?;
+        let issued = operations(&epoch);
+        let closed = epoch.close();
+        let result = issued?;
+        closed?;
+        Ok(result)
+    }
 }
 
 impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
@@ -66,6 +104,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_fence")]
     #[track_caller]
     pub fn fence<'c>(self) -> Result<FenceEpoch<'w, 'c, T>> {
         self.fence_with(FenceAssert::NONE)
@@ -128,6 +167,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_fence")]
     #[track_caller]
     pub fn close(self) -> Result<()> {
         self.close_with(FenceAssert::NONE)

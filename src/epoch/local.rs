@@ -46,6 +46,7 @@ impl<T: Pod> Window<T> {
     /// [`Error::Alignment`] if elements are aligned to more than 128 bytes and the part is not;
     /// [`Error::Epoch`], also if any rank has a fence epoch open, in which it could access the part
     /// without a lock; [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_lock")]
     #[track_caller]
     pub fn lock_local(&mut self) -> Result<LocalEpoch<'_, T>> {
         let at = Location::caller();
@@ -99,6 +100,7 @@ impl<T: Pod> LocalEpoch<'_, T> {
     ///
     /// # Errors
     /// None at present: the guard is the proof that the lock is held.
+    #[doc(alias = "MPI_Win_unlock")]
     pub fn unlock(mut self) -> Result<()> {
         self.open = false;
         self.window.win.unlock(self.own())
@@ -124,6 +126,7 @@ impl StartAssert {
     /// Every target has called `post` with [`PostAssert::NOCHECK`] for this epoch before this rank calls
     /// `start`, and has synchronised with this rank since. The group has no target whose post for this
     /// epoch was made without it.
+    #[doc(alias = "MPI_MODE_NOCHECK")]
     pub const unsafe fn nocheck() -> StartAssert {
         StartAssert { nocheck: true }
     }
@@ -135,6 +138,7 @@ impl LockAssert {
     /// # Safety
     /// While this rank holds the lock, no rank holds or asks for a conflicting one; its own part's lock
     /// counts.
+    #[doc(alias = "MPI_MODE_NOCHECK")]
     pub const unsafe fn nocheck() -> LockAssert {
         LockAssert { nocheck: true }
     }

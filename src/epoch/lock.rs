@@ -31,6 +31,7 @@ impl<T: Pod> Window<T> {
     /// # Errors
     /// [`Error::Epoch`] in another kind of epoch or for a second lock of the target;
     /// [`Error::TargetRank`]; [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_lock")]
     #[track_caller]
     pub fn lock<'b>(&self, lock_type: LockType, target: Rank) -> Result<LockEpoch<'_, 'b, T>> {
         self.lock_with(lock_type, target, LockAssert::NONE)
@@ -71,6 +72,7 @@ impl<'w, T: Pod> LockEpoch<'w, '_, T> {
     ///
     /// # Errors
     /// None at present: the guard is the proof that the lock is held.
+    #[doc(alias = "MPI_Win_unlock")]
     pub fn unlock(mut self) -> Result<()> {
         self.open = false;
         self.window.win.unlock(self.target)
@@ -81,6 +83,7 @@ impl<'w, T: Pod> LockEpoch<'w, '_, T> {
     ///
     /// # Errors
     /// None at present: the guard is the proof that the lock is held.
+    #[doc(alias = "MPI_Win_flush")]
     #[inline]
     pub fn flush(&self) -> Result<()> {
         self.window.win.flush(self.target)
@@ -91,6 +94,7 @@ impl<'w, T: Pod> LockEpoch<'w, '_, T> {
     ///
     /// # Errors
     /// None at present: the guard is the proof that the lock is held.
+    #[doc(alias = "MPI_Win_flush_local")]
     pub fn flush_local(&self) -> Result<()> {
         self.window.win.flush_local(self.target)
     }

@@ -30,6 +30,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_lock_all")]
     #[track_caller]
     pub fn lock_all<'b>(&mut self) -> Result<LockAllEpoch<'_, 'b, T>> {
         self.lock_all_with(LockAssert::NONE)
@@ -52,6 +53,7 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     ///
     /// # Errors
     /// None at present: the guard is the proof that the locks are held.
+    #[doc(alias = "MPI_Win_unlock_all")]
     pub fn unlock_all(mut self) -> Result<()> {
         self.open = false;
         self.window.win.unlock_all()
@@ -63,6 +65,7 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     ///
     /// # Errors
     /// [`Error::TargetRank`]
+    #[doc(alias = "MPI_Win_flush")]
     #[inline]
     pub fn flush(&self, target: Rank) -> Result<()> {
         self.window.win.flush(target)
@@ -72,6 +75,7 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     ///
     /// # Errors
     /// None at present: the guard is the proof that the locks are held.
+    #[doc(alias = "MPI_Win_flush_all")]
     pub fn flush_all(&self) -> Result<()> {
         self.window.win.flush_all()
     }
@@ -81,6 +85,7 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     ///
     /// # Errors
     /// [`Error::TargetRank`]
+    #[doc(alias = "MPI_Win_flush_local")]
     pub fn flush_local(&self, target: Rank) -> Result<()> {
         self.window.win.flush_local(target)
     }
@@ -89,6 +94,7 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     ///
     /// # Errors
     /// None at present: the guard is the proof that the locks are held.
+    #[doc(alias = "MPI_Win_flush_local_all")]
     pub fn flush_local_all(&self) -> Result<()> {
         self.window.win.flush_local_all()
     }

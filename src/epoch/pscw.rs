@@ -48,6 +48,7 @@ impl<T: Pod> AccessSide<'_, T> {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::Group`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_start")]
     #[track_caller]
     pub fn start<'b>(&mut self, targets: &Group) -> Result<AccessEpoch<'_, 'b, T>> {
         self.start_with(targets, StartAssert::NONE)
@@ -75,6 +76,7 @@ impl<T: Pod> ExposureSide<'_, T> {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::Group`], [`Error::NoMemory`].
+    #[doc(alias = "MPI_Win_post")]
     pub fn post(&mut self, origins: &Group) -> Result<ExposureEpoch<'_, T>> {
         self.post_with(origins, PostAssert::NONE)
     }
@@ -99,6 +101,7 @@ impl<T: Pod> AccessEpoch<'_, '_, T> {
     ///
     /// # Errors
     /// None at present: the guard is the proof that the epoch is open.
+    #[doc(alias = "MPI_Win_complete")]
     pub fn complete(mut self) -> Result<()> {
         self.open = false;
         self.window.win.complete()
@@ -134,6 +137,7 @@ impl<T: Pod> ExposureEpoch<'_, T> {
     ///
     /// # Errors
     /// [`Error::RankFailed`]
+    #[doc(alias = "MPI_Win_wait")]
     #[track_caller]
     pub fn wait(self) -> Result<()> {
         self.window.win.wait()
@@ -145,6 +149,7 @@ impl<T: Pod> ExposureEpoch<'_, T> {
     ///
     /// # Errors
     /// None at present: the guard is the proof that the epoch is open.
+    #[doc(alias = "MPI_Win_test")]
     pub fn test(self) -> Result<Option<Self>> {
         Ok(if self.window.win.test()? { None } else { Some(self) })
     }

@@ -49,6 +49,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::Size`], [`Error::NoMemory`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_allocate_shared")]
     #[track_caller]
     pub fn allocate_shared(comm: &Comm, len: usize) -> Result<Self> {
         WindowOptions::new().allocate_shared(comm, len)
@@ -62,6 +63,7 @@ impl<T: Pod> Window<T> {
     /// # Errors
     /// [`Error::TargetRank`]; [`Error::Flavour`] for windows that were not created by
     /// [`Window::allocate_shared`]: these have slices by [`Window::lock_local`].
+    #[doc(alias = "MPI_Win_shared_query")]
     pub fn shared_part(&self, rank: Rank) -> Result<SharedPart<'_, T>> {
         if self.win.flavour() != Flavour::Shared {
             let needed = "a window of allocate_shared";
@@ -82,6 +84,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::TargetRank`]; [`Error::Flavour`] for dynamic windows.
+    #[doc(alias = "MPI_Win_shared_query")]
     pub fn shared_query(&self, rank: Rank) -> Result<(usize, *mut T)> {
         let (bytes, _, start) = self.win.shared_query(rank)?;
         Ok(((bytes / size_of::<T>() as u64) as usize, start.cast()))

@@ -31,6 +31,7 @@ impl<T: Pod> WindowView<'_, T> {
     }
 
     /// `MPI_Win_get_name`
+    #[doc(alias = "MPI_Win_get_name")]
     pub fn name(&self) -> String {
         self.window.name()
     }
@@ -67,6 +68,7 @@ impl<T: Pod> WindowView<'_, T> {
     }
 
     /// `MPI_Win_sync`: [`Window::sync`] during the epoch. Local; never blocks.
+    #[doc(alias = "MPI_Win_sync")]
     pub fn sync(&self) {
         self.window.sync();
     }

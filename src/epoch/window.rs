@@ -81,6 +81,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::Size`], [`Error::NoMemory`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_allocate")]
     #[track_caller]
     pub fn allocate(comm: &Comm, len: usize) -> Result<Self> {
         WindowOptions::new().allocate(comm, len)
@@ -91,6 +92,7 @@ impl<T: Pod> Window<T> {
     /// # Errors
     /// [`Error::Epoch`] on all ranks if one of them has left an epoch open by dropping its guard;
     /// [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_free")]
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.free_and_take().map(drop)
@@ -124,6 +126,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::TargetRank`]
+    #[doc(alias = "MPI_WIN_SIZE")]
     pub fn size(&self, rank: Rank) -> Result<usize> {
         self.win.size(rank).map(|bytes| bytes as usize)
     }
@@ -132,52 +135,62 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::TargetRank`]
+    #[doc(alias = "MPI_WIN_DISP_UNIT")]
     pub fn disp_unit(&self, rank: Rank) -> Result<u32> {
         self.win.disp_unit(rank)
     }
 
     /// `MPI_WIN_BASE`: the address of this rank's part in this process.
+    #[doc(alias = "MPI_WIN_BASE")]
     pub fn base(&self) -> *mut T {
         self.win.base().cast()
     }
 
     /// `MPI_WIN_CREATE_FLAVOR`
+    #[doc(alias = "MPI_WIN_CREATE_FLAVOR")]
     pub fn flavour(&self) -> Flavour {
         self.win.flavour()
     }
 
     /// `MPI_WIN_MODEL`
+    #[doc(alias = "MPI_WIN_MODEL")]
     pub fn model(&self) -> MemoryModel {
         self.win.model()
     }
 
     /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): the handler of errors of calls on the window. The default
     /// is the communicator's. Local.
+    #[doc(alias = "MPI_Win_set_errhandler")]
     pub fn set_error_handler(&self, handler: ErrorHandler) {
         self.win.set_error_handler(handler);
     }
 
     /// `MPI_Win_get_errhandler`
+    #[doc(alias = "MPI_Win_get_errhandler")]
     pub fn error_handler(&self) -> ErrorHandler {
         self.win.error_handler()
     }
 
     /// `MPI_Win_get_group`
+    #[doc(alias = "MPI_Win_get_group")]
     pub fn group(&self) -> Group {
         self.win.group()
     }
 
     /// `MPI_Win_get_name`
+    #[doc(alias = "MPI_Win_get_name")]
     pub fn name(&self) -> String {
         self.win.name()
     }
 
     /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name in this rank's errors.
+    #[doc(alias = "MPI_Win_set_name")]
     pub fn set_name(&self, name: &str) {
         self.win.set_name(name);
     }
 
     /// `MPI_Win_get_info` (MPI-4.1 §12.2.7): the hints in force. Local; does not block.
+    #[doc(alias = "MPI_Win_get_info")]
     pub fn info(&self) -> Info {
         self.win.info()
     }
@@ -188,6 +201,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::Mismatch`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_set_info")]
     #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         self.win.set_info(info)
@@ -198,11 +212,13 @@ impl<T: Pod> Window<T> {
     /// # Errors
     /// [`Error::Keyval`] if the key was freed; [`Error::Attribute`] if the delete callback of an older
     /// value fails.
+    #[doc(alias = "MPI_Win_set_attr")]
     pub fn set_attribute<V: Any + Send + Sync>(&self, key: &WinKeyval<V>, value: V) -> Result<()> {
         self.win.set_attribute(key, value)
     }
 
     /// `MPI_Win_get_attr`: see [`Win::attribute`].
+    #[doc(alias = "MPI_Win_get_attr")]
     pub fn attribute<V: Any + Send + Sync>(&self, key: &WinKeyval<V>) -> Option<Arc<V>> {
         self.win.attribute(key)
     }
@@ -211,6 +227,7 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// [`Error::Attribute`] if the delete callback fails; the attribute stays.
+    #[doc(alias = "MPI_Win_delete_attr")]
     pub fn delete_attribute<V: Any + Send + Sync>(&self, key: &WinKeyval<V>) -> Result<bool> {
         self.win.delete_attribute(key)
     }
@@ -254,6 +271,7 @@ impl<T: Pod> Window<T> {
 
     /// `MPI_Win_sync`: orders this rank's local loads and stores before it against those after
     /// it. Local; never blocks.
+    #[doc(alias = "MPI_Win_sync")]
     pub fn sync(&self) {
         self.win.sync();
     }

@@ -28,6 +28,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Send")]
     #[track_caller]
     pub fn send<T: Element>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
         self.send_in_mode(SendMode::Standard, from, dest, tag, Location::caller())
@@ -58,6 +59,7 @@ impl Comm {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "MPI_Recv")]
     #[track_caller]
     pub fn recv<T: Element>(
         &self,
@@ -81,6 +83,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Ssend")]
     #[track_caller]
     pub fn ssend<T: Element>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
         self.send_in_mode(SendMode::Synchronous, from, dest, tag, Location::caller())
@@ -107,6 +110,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`]; `from` is then lost.
+    #[doc(alias = "MPI_Isend")]
     pub fn isend<T: Element>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
         let mode = SendMode::Standard;
         Pending::sending(from, |from| self.start_send(Channel::Program, mode, from, dest, tag))
@@ -116,6 +120,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`]; `from` is then lost.
+    #[doc(alias = "MPI_Issend")]
     pub fn issend<T: Element>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
         let mode = SendMode::Synchronous;
         Pending::sending(from, |from| self.start_send(Channel::Program, mode, from, dest, tag))
@@ -145,6 +150,7 @@ impl Comm {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "MPI_Irecv")]
     pub fn irecv<T: Element>(
         &self,
         into: Vec<T>,
@@ -164,6 +170,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes; [`Error::NoMemory`]; [`Error::RankFailed`] if `dest` has failed.
+    #[doc(alias("MPI_Isend", "MPI_Issend", "MPI_Irsend", "MPI_Ibsend"))]
     pub fn start_send(
         &self,
         channel: Channel,
@@ -188,6 +195,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes.
+    #[doc(alias = "MPI_Irecv")]
     pub fn start_receive(
         &self,
         channel: Channel,
@@ -208,6 +216,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes; [`Error::NoMemory`]; [`Error::RankFailed`].
+    #[doc(alias("MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend"))]
     #[inline]
     #[track_caller]
     pub fn send_untyped(
@@ -231,6 +240,7 @@ impl Comm {
     /// [`Error::Truncated`] for a message that is longer: it is gone, and `into` is as before.
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes;
     /// [`Error::RankFailed`].
+    #[doc(alias = "MPI_Recv")]
     #[inline]
     #[track_caller]
     pub fn receive_untyped(
@@ -284,6 +294,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Probe")]
     #[track_caller]
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let (source, tag) = (source.into().known(), tag.into().known());
@@ -296,6 +307,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Iprobe")]
     pub fn iprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
         let (source, tag) = (source.into().known(), tag.into().known());
         self.probe_message(Channel::Program, source, tag, false)
@@ -309,6 +321,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::RankFailed`] if there is none and a rank of the
     /// communicator has failed.
+    #[doc(alias = "MPI_Probe")]
     #[track_caller]
     pub fn probe_message(
         &self,
@@ -330,6 +343,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::RankFailed`] if there is none and a rank of the
     /// communicator has failed.
+    #[doc(alias = "MPI_Mprobe")]
     #[track_caller]
     pub fn match_message(
         &self,
@@ -353,6 +367,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::Truncated`], [`Error::NoMemory`], [`Error::RankFailed`].
     /// The outcome of the other half is then not reported.
+    #[doc(alias = "MPI_Sendrecv")]
     #[track_caller]
     pub fn sendrecv<T: Element, U: Element>(
         &self,
@@ -451,6 +466,7 @@ impl Comm {
     /// # Errors
     /// [`Error::Attribute`] if a delete callback refuses; [`Error::Communicator`] for the job's own
     /// communicators; [`Error::RankFailed`].
+    #[doc(alias = "MPI_Comm_disconnect")]
     #[track_caller]
     pub fn disconnect(self) -> Result<()> {
         let (call, at, of) = (Call::CommFree, Location::caller(), self.members());

@@ -23,6 +23,7 @@ pub struct Pending<T: Element> {
 
 impl<T: Element> Pending<T> {
     /// `MPI_Test` without its effect: whether it is complete. Local; never blocks.
+    #[doc(alias = "MPI_Test")]
     pub fn is_complete(&self) -> bool {
         self.request.is_complete()
     }
@@ -33,6 +34,7 @@ impl<T: Element> Pending<T> {
     ///
     /// # Errors
     /// [`Error::Truncated`], [`Error::NoMemory`], [`Error::RankFailed`]; the buffer is then lost.
+    #[doc(alias = "MPI_Wait")]
     #[track_caller]
     pub fn wait(mut self) -> Result<(Vec<T>, Status)> {
         let status = self.request.wait()?;
@@ -41,6 +43,7 @@ impl<T: Element> Pending<T> {
 
     /// `MPI_Cancel` (MPI-2.2 §3.8.4): of a receive that no message has come for; it is then complete,
     /// as [`Status::cancelled`] shows. Local; never blocks.
+    #[doc(alias = "MPI_Cancel")]
     pub fn cancel(&self) {
         self.request.cancel();
     }

@@ -30,6 +30,7 @@ impl Message {
     ///
     /// # Errors
     /// [`Error::Reach`](crate::Error::Reach) for elements farther apart than 2⁶³ - 1 bytes.
+    #[doc(alias = "MPI_Imrecv")]
     pub fn start_receive(mut self, into: OriginMut<'_>) -> Result<MessageRequest> {
         let comm = self.comm.clone();
         comm.within(Call::Receive, || {

@@ -110,6 +110,7 @@ impl MessageRequest {
     /// # Errors
     /// [`Error::Truncated`]; [`Error::RankFailed`]; [`Error::NoMemory`] if neither rank can reach the
     /// other's memory and the segment has none left.
+    #[doc(alias = "MPI_Wait")]
     #[track_caller]
     pub fn wait(&self) -> Result<Status> {
         self.finish(Call::MessageWait, Location::caller())
@@ -132,6 +133,7 @@ impl MessageRequest {
     /// Anything else does not change: sends are never cancelled.
     ///
     /// Local; never blocks.
+    #[doc(alias = "MPI_Cancel")]
     pub fn cancel(&self) {
         let parts = *self.parts();
         let RequestParts::Slot(slot) = parts else { return };

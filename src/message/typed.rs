@@ -65,6 +65,7 @@ impl Tag {
 impl Status {
     /// `MPI_Get_count` (MPI-2.2 §3.2.5): the number of elements in the message; `None` if its bytes are
     /// no whole number of elements.
+    #[doc(alias = "MPI_Get_count")]
     pub fn count<T: Element>(&self) -> Option<usize> {
         let datatype: &CommittedDatatype = T::DATATYPE.into();
         let size = datatype.bytes(1).filter(|size| self.bytes.is_multiple_of(*size))?;

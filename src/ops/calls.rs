@@ -31,6 +31,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::Conflict`]; in a dynamic
     /// window [`Error::NotAttached`]; for private memory [`Error::Unreachable`].
+    #[doc(alias = "MPI_Put")]
     #[inline(always)]
     #[track_caller]
     pub fn put<T: Pod>(&self, origin: &[T], target: Rank, disp: u64) -> Result<()> {
@@ -47,6 +48,7 @@ impl Win {
     /// two entries of `layout` share a byte. [`Error::LayoutRange`], [`Error::Epoch`],
     /// [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`],
     /// [`Error::Unreachable`].
+    #[doc(alias = "MPI_Put")]
     #[inline]
     #[track_caller]
     pub fn put_layout(
@@ -82,6 +84,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::Conflict`]; in a dynamic
     /// window [`Error::NotAttached`]; for private memory [`Error::Unreachable`].
+    #[doc(alias = "MPI_Get")]
     #[inline(always)]
     #[track_caller]
     pub fn get<T: Pod>(&self, origin: &mut [T], target: Rank, disp: u64) -> Result<()> {
@@ -98,6 +101,7 @@ impl Win {
     /// two entries of the origin share a byte. [`Error::LayoutRange`], [`Error::Epoch`],
     /// [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`],
     /// [`Error::Unreachable`].
+    #[doc(alias = "MPI_Get")]
     #[inline]
     #[track_caller]
     pub fn get_layout(
@@ -183,6 +187,7 @@ impl Win {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T`. [`Error::Epoch`], [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Accumulate")]
     #[inline(always)]
     #[track_caller]
     pub fn accumulate<T: Element>(
@@ -205,6 +210,7 @@ impl Win {
     /// share a byte; [`Error::Operation`] if `op` is not defined for them. [`Error::LayoutRange`],
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
     /// [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Accumulate")]
     #[track_caller]
     pub fn accumulate_layout(
         &self,
@@ -253,6 +259,7 @@ impl Win {
     /// [`Error::Count`] if the lengths differ; [`Error::Operation`] if `op` is not defined for `T`.
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
     /// [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Get_accumulate")]
     #[inline]
     #[track_caller]
     pub fn get_accumulate<T: Element>(
@@ -275,6 +282,7 @@ impl Win {
     /// entries of `layout` or `result` share a byte; [`Error::Operation`] if `op` is not defined for
     /// them. [`Error::LayoutRange`], [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Get_accumulate")]
     #[track_caller]
     pub fn get_accumulate_layout(
         &self,
@@ -313,6 +321,7 @@ impl Win {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T`. [`Error::Epoch`], [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Fetch_and_op")]
     #[inline(always)]
     #[track_caller]
     pub fn fetch_and_op<T: Element>(
@@ -397,6 +406,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`],
     /// [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Compare_and_swap")]
     #[inline(always)]
     #[track_caller]
     pub fn compare_and_swap<T: Integer>(
@@ -479,6 +489,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`] also outside a passive target epoch. [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Rput")]
     #[track_caller]
     pub fn rput<'b, T: Pod>(
         &self,
@@ -497,6 +508,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Datatype`] and
     /// [`Error::LayoutRange`] for layouts that do not fit. [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Rput")]
     #[track_caller]
     pub fn rput_layout<'d>(
         &self,
@@ -515,6 +527,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`] also outside a passive target epoch. [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Rget")]
     #[track_caller]
     pub fn rget<'b, T: Pod>(
         &self,
@@ -533,6 +546,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Datatype`] and
     /// [`Error::LayoutRange`] for layouts that do not fit. [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Rget")]
     #[track_caller]
     pub fn rget_layout<'d>(
         &self,
@@ -552,6 +566,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Operation`] if `op` is not defined
     /// for `T`. [`Error::TargetRank`], [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`],
     /// [`Error::Unreachable`].
+    #[doc(alias = "MPI_Raccumulate")]
     #[track_caller]
     pub fn raccumulate<'b, T: Element>(
         &self,
@@ -571,6 +586,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Operation`], [`Error::Datatype`]
     /// and [`Error::LayoutRange`] for elements and layouts that do not fit. [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Raccumulate")]
     #[track_caller]
     pub fn raccumulate_layout<'d>(
         &self,
@@ -592,6 +608,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Count`] if the lengths differ;
     /// [`Error::Operation`] if `op` is not defined for `T`. [`Error::TargetRank`], [`Error::Range`],
     /// [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Rget_accumulate")]
     #[track_caller]
     pub fn rget_accumulate<'b, T: Element>(
         &self,
@@ -612,6 +629,7 @@ impl Win {
     /// [`Error::Epoch`] also outside a passive target epoch; [`Error::Operation`], [`Error::Datatype`]
     /// and [`Error::LayoutRange`] for elements and layouts that do not fit. [`Error::TargetRank`],
     /// [`Error::Range`], [`Error::NotAttached`], [`Error::Conflict`], [`Error::Unreachable`].
+    #[doc(alias = "MPI_Rget_accumulate")]
     #[track_caller]
     pub fn rget_accumulate_layout<'d>(
         &self,

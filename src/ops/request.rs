@@ -64,6 +64,7 @@ impl Communication<'_> {
 
 impl Request<'_> {
     /// `MPI_REQUEST_NULL`: a request that waits for nothing.
+    #[doc(alias = "MPI_REQUEST_NULL")]
     pub fn null() -> Self {
         Request { active: false, checked: None, buffers: PhantomData }
     }
@@ -74,21 +75,25 @@ impl Request<'_> {
     }
 
     /// `MPI_Wait`: returns when the operation is complete at the origin.
+    #[doc(alias = "MPI_Wait")]
     pub fn wait(self) {}
 
     /// `MPI_Test`: whether the operation is complete at the origin; the request is then inactive.
+    #[doc(alias = "MPI_Test")]
     pub fn test(&mut self) -> bool {
         self.end();
         true
     }
 
     /// `MPI_Waitall`: waits for every request; all are inactive afterwards.
+    #[doc(alias = "MPI_Waitall")]
     pub fn wait_all(requests: &mut [Request<'_>]) {
         requests.iter_mut().for_each(Request::end);
     }
 
     /// `MPI_Waitany`: waits for an active request, which is then inactive, and returns its index;
     /// `None` (`MPI_UNDEFINED`) if none is active.
+    #[doc(alias = "MPI_Waitany")]
     pub fn wait_any(requests: &mut [Request<'_>]) -> Option<usize> {
         let index = requests.iter().position(Request::is_active)?;
         requests[index].end();
@@ -97,6 +102,7 @@ impl Request<'_> {
 
     /// `MPI_Testall`: whether every operation is complete at the origin; the requests are then
     /// inactive.
+    #[doc(alias = "MPI_Testall")]
     pub fn test_all(requests: &mut [Request<'_>]) -> bool {
         Request::wait_all(requests);
         true

@@ -38,6 +38,7 @@ impl WindowIdentity {
     }
 
     /// `MPI_Win_get_name`
+    #[doc(alias = "MPI_Win_get_name")]
     pub fn name(&self) -> String {
         self.shown().into()
     }
@@ -65,6 +66,7 @@ impl WindowIdentity {
     }
 
     /// `MPI_WIN_CREATE_FLAVOR`
+    #[doc(alias = "MPI_WIN_CREATE_FLAVOR")]
     pub fn flavour(&self) -> Flavour {
         self.flavour
     }

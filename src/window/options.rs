@@ -30,6 +30,7 @@ impl WindowOptions {
     }
 
     /// `MPI_Win_set_name`: the name that errors and reports use.
+    #[doc(alias = "MPI_Win_set_name")]
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self

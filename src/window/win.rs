@@ -45,6 +45,7 @@ impl WindowOptions {
     /// [`Error::Base`] for a null address with bytes; [`Error::Size`] for more bytes than a process can
     /// have; [`Error::DispUnit`]; [`Error::Unreachable`] on all ranks if the system forbids one of them
     /// to reach private memory; [`Error::NoMemory`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_create")]
     #[track_caller]
     pub fn create_bytes(&self, comm: &Comm, memory: ExposedBytes, unit: u64) -> Result<Win> {
         let (part, memory) = (memory.foreign(), memory.span());
@@ -60,6 +61,7 @@ impl WindowOptions {
     ///
     /// # Errors
     /// [`Error::Size`], [`Error::DispUnit`], [`Error::NoMemory`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_allocate")]
     #[track_caller]
     pub fn allocate_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
         let at = Location::caller();
@@ -77,6 +79,7 @@ impl WindowOptions {
     ///
     /// # Errors
     /// [`Error::Size`], [`Error::DispUnit`], [`Error::NoMemory`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_allocate_shared")]
     #[track_caller]
     pub fn allocate_shared_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {
         let at = Location::caller();
@@ -92,6 +95,7 @@ impl WindowOptions {
     ///
     /// # Errors
     /// [`Error::NoMemory`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_create_dynamic")]
     #[track_caller]
     pub fn create_dynamic_bytes(&self, comm: &Comm) -> Result<Win> {
         let at = Location::caller();
@@ -112,6 +116,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::TargetRank`]; [`Error::Flavour`] for dynamic windows.
+    #[doc(alias = "MPI_Win_shared_query")]
     pub fn shared_query(&self, rank: Rank) -> Result<(u64, u32, *mut u8)> {
         allocate::shared_query(&self.calls, &self.memory, rank)
     }
@@ -125,6 +130,7 @@ impl Win {
     /// [`Error::Attach`] if the region is empty or overlaps one that is attached; [`Error::Base`];
     /// [`Error::Flavour`]; [`Error::NoMemory`]; [`Error::RankFailed`]; [`Error::Size`] for more bytes
     /// than a process can have.
+    #[doc(alias = "MPI_Win_attach")]
     pub fn attach(&self, bytes: ExposedBytes) -> Result<()> {
         let Win { calls, memory, .. } = self;
         calls.within(Call::Attach, || memory.attach(calls, bytes))
@@ -138,6 +144,7 @@ impl Win {
     /// # Errors
     /// [`Error::Attach`] if no region was attached at that address; [`Error::Flavour`];
     /// [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_detach")]
     pub fn detach(&self, start: *mut u8) -> Result<()> {
         let Win { calls, memory, .. } = self;
         calls.within(Call::Detach, || memory.detach(calls, start))
@@ -153,6 +160,7 @@ impl Win {
     /// attribute refuses ([`Error::Attribute`] on that rank). The program's handle is then gone, but the
     /// memory stays until the job ends. [`Error::Mismatch`] on all ranks if they free different windows,
     /// with the same consequence. [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_free")]
     #[track_caller]
     pub fn free(self) -> Result<()> {
         let at = Location::caller();
@@ -184,6 +192,7 @@ impl Win {
     /// `MPI_WIN_BASE`: the address of this rank's part in this process.
     ///
     /// The caller synchronises its reads and writes through it.
+    #[doc(alias = "MPI_WIN_BASE")]
     pub fn base(&self) -> *mut u8 {
         self.memory.own(&self.calls).base()
     }
@@ -192,6 +201,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::TargetRank`]
+    #[doc(alias = "MPI_WIN_SIZE")]
     pub fn size(&self, rank: Rank) -> Result<u64> {
         self.calls.check_rank(Call::WinAttribute, rank)?;
         Ok(self.memory.bytes_of(rank.0))
@@ -201,18 +211,21 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::TargetRank`]
+    #[doc(alias = "MPI_WIN_DISP_UNIT")]
     pub fn disp_unit(&self, rank: Rank) -> Result<u32> {
         self.calls.check_rank(Call::WinAttribute, rank)?;
         Ok(self.memory.part(rank.0).disp_unit)
     }
 
     /// `MPI_WIN_CREATE_FLAVOR`
+    #[doc(alias = "MPI_WIN_CREATE_FLAVOR")]
     pub fn flavour(&self) -> Flavour {
         self.calls.flavour()
     }
 
     /// `MPI_WIN_MODEL`: the same on every machine and for every flavour, because windows are the
     /// target's memory itself.
+    #[doc(alias = "MPI_WIN_MODEL")]
     pub fn model(&self) -> MemoryModel {
         MemoryModel::Unified
     }
@@ -223,12 +236,14 @@ impl Win {
     }
 
     /// `MPI_Win_get_group`
+    #[doc(alias = "MPI_Win_get_group")]
     pub fn group(&self) -> Group {
         self.comm().group()
     }
 
     /// `MPI_Win_get_info` (MPI-4.1 §12.2.7): the keys of `hints.rs` and the values in force.
     /// Local; does not block.
+    #[doc(alias = "MPI_Win_get_info")]
     pub fn info(&self) -> Info {
         self.hints.info()
     }
@@ -240,6 +255,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Mismatch`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_set_info")]
     #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         let at = Location::caller();
@@ -247,22 +263,26 @@ impl Win {
     }
 
     /// `MPI_Win_get_name`
+    #[doc(alias = "MPI_Win_get_name")]
     pub fn name(&self) -> String {
         self.calls.identity.name()
     }
 
     /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use.
+    #[doc(alias = "MPI_Win_set_name")]
     pub fn set_name(&self, name: &str) {
         self.calls.identity.set_name(name);
     }
 
     /// `MPI_Win_get_errhandler`; that of the communicator unless another was set.
+    #[doc(alias = "MPI_Win_get_errhandler")]
     pub fn error_handler(&self) -> ErrorHandler {
         self.calls.error_handler()
     }
 
     /// `MPI_Win_set_errhandler` (MPI-4.1 §9.3): what happens with an error of a call on the
     /// window before the call returns it.
+    #[doc(alias = "MPI_Win_set_errhandler")]
     pub fn set_error_handler(&self, handler: ErrorHandler) {
         self.calls.set_error_handler(handler);
     }
@@ -272,6 +292,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Keyval`] if the key was freed; [`Error::Attribute`] if the delete callback refuses.
+    #[doc(alias = "MPI_Win_set_attr")]
     pub fn set_attribute<T>(&self, key: &WinKeyval<T>, value: T) -> Result<()>
     where
         T: Any + Send + Sync,
@@ -283,6 +304,7 @@ impl Win {
     /// `MPI_Win_get_attr`: this rank's attribute under `key`, if there is one. The predefined
     /// attributes are methods: [`Win::base`], [`Win::size`], [`Win::disp_unit`], [`Win::flavour`],
     /// [`Win::model`].
+    #[doc(alias = "MPI_Win_get_attr")]
     pub fn attribute<T: Any + Send + Sync>(&self, key: &WinKeyval<T>) -> Option<Arc<T>> {
         self.attributes.get(key)
     }
@@ -291,6 +313,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Attribute`] if its delete callback refuses: it then stays.
+    #[doc(alias = "MPI_Win_delete_attr")]
     pub fn delete_attribute<T: Any + Send + Sync>(&self, key: &WinKeyval<T>) -> Result<bool> {
         let (calls, at) = (&self.calls, self.calls.place(Call::Attribute));
         calls.within(Call::Attribute, || self.attributes.delete(at, &calls.identity, key))
@@ -320,6 +343,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_fence")]
     #[track_caller]
     pub fn fence(&self) -> Result<()> {
         self.fence_with(FenceAssert::NONE)
@@ -341,6 +365,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::Group`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_start")]
     #[track_caller]
     pub fn start(&self, group: &Group) -> Result<()> {
         self.start_with(group, StartAssert::NONE)
@@ -362,6 +387,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`]
+    #[doc(alias = "MPI_Win_complete")]
     pub fn complete(&self) -> Result<()> {
         self.synchronization().complete()
     }
@@ -374,6 +400,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], also if the part is locked; [`Error::Group`]; [`Error::NoMemory`] at the first
     /// post, for the post slots.
+    #[doc(alias = "MPI_Win_post")]
     pub fn post(&self, origins: &Group) -> Result<()> {
         self.post_with(origins, PostAssert::NONE)
     }
@@ -392,6 +419,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_wait")]
     #[track_caller]
     pub fn wait(&self) -> Result<()> {
         self.synchronization().wait(Location::caller())
@@ -404,6 +432,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`]
+    #[doc(alias = "MPI_Win_test")]
     pub fn test(&self) -> Result<bool> {
         self.synchronization().test()
     }
@@ -415,6 +444,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_lock")]
     #[track_caller]
     pub fn lock(&self, lock_type: LockType, target: Rank) -> Result<()> {
         self.lock_with(lock_type, target, LockAssert::NONE)
@@ -437,6 +467,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::RankFailed`].
+    #[doc(alias = "MPI_Win_lock_all")]
     #[track_caller]
     pub fn lock_all(&self) -> Result<()> {
         self.lock_all_with(LockAssert::NONE)
@@ -456,6 +487,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`].
+    #[doc(alias = "MPI_Win_unlock")]
     pub fn unlock(&self, target: Rank) -> Result<()> {
         self.synchronization().unlock(target)
     }
@@ -464,6 +496,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`]
+    #[doc(alias = "MPI_Win_unlock_all")]
     pub fn unlock_all(&self) -> Result<()> {
         self.synchronization().unlock_all()
     }
@@ -473,6 +506,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`].
+    #[doc(alias = "MPI_Win_flush")]
     #[inline(always)]
     pub fn flush(&self, target: Rank) -> Result<()> {
         flush::flush(&self.calls, &self.sync.transport, target)
@@ -482,6 +516,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`]
+    #[doc(alias = "MPI_Win_flush_all")]
     pub fn flush_all(&self) -> Result<()> {
         flush::flush_all(&self.calls, &self.sync.transport)
     }
@@ -491,6 +526,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`].
+    #[doc(alias = "MPI_Win_flush_local")]
     pub fn flush_local(&self, target: Rank) -> Result<()> {
         flush::flush_local(&self.calls, target)
     }
@@ -499,6 +535,7 @@ impl Win {
     ///
     /// # Errors
     /// [`Error::Epoch`]
+    #[doc(alias = "MPI_Win_flush_local_all")]
     pub fn flush_local_all(&self) -> Result<()> {
         flush::flush_local_all(&self.calls)
     }
@@ -506,6 +543,7 @@ impl Win {
     /// `MPI_Win_sync` (MPI-4.1 §12.5.4; New RMA Design, "RMA + Shared Memory" 3): orders this
     /// rank's loads and stores of the window before it against those after it, and against its
     /// synchronisation with others. Allowed in any epoch and in none. Local; never blocks.
+    #[doc(alias = "MPI_Win_sync")]
     pub fn sync(&self) {
         flush::sync(&self.calls, &self.sync.transport);
     }

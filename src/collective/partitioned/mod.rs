@@ -77,6 +77,7 @@ impl Partitioned {
     ///
     /// # Errors
     /// [`Error::Argument`] if it has been started, and not been waited for.
+    #[doc(alias = "MPI_Start")]
     pub fn start(&self) -> Result<()> {
         let line = &self.0;
         line.comm.within(line.call, || {
@@ -93,6 +94,7 @@ impl Partitioned {
     /// # Errors
     /// [`Error::Argument`] if there is no such partition, if it is already ready, if the send was not
     /// started, or if it is no send.
+    #[doc(alias("MPI_Pready", "MPI_Pready_range", "MPI_Pready_list"))]
     pub fn ready(&self, partitions: &[u32]) -> Result<()> {
         let line = &self.0;
         line.comm.within(line.call, || {
@@ -108,6 +110,7 @@ impl Partitioned {
     ///
     /// # Errors
     /// [`Error::Argument`] if there is no such partition, or if it is no receive.
+    #[doc(alias = "MPI_Parrived")]
     pub fn has_arrived(&self, partition: u32) -> Result<bool> {
         let line = &self.0;
         line.comm.within(line.call, || {
@@ -144,6 +147,7 @@ impl Partitioned {
     /// # Errors
     /// [`Error::Mismatch`] if the other side has another number of bytes; [`Error::NoMemory`];
     /// [`Error::RankFailed`].
+    #[doc(alias = "MPI_Wait")]
     #[track_caller]
     pub fn wait(&self) -> Result<Status> {
         let (line, at) = (&*self.0, Location::caller());

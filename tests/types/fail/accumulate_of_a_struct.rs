@@ -9,7 +9,7 @@ struct Particle {
 }
 
 fn accumulate(epoch: &LockAllEpoch<'_, '_, Particle>, origin: &'static [Particle]) -> Result<()> {
-    epoch.accumulate(origin, Op::Sum, Rank(0), 0) //~ E0277 Particle Element
+    epoch.accumulate(origin, Op::Sum, Rank(0), 0) //~ E0277 Particle Element combine move
 }
 
 fn fetch(epoch: &LockAllEpoch<'_, '_, Particle>, origin: Particle) -> Result<Particle> {

@@ -2,7 +2,7 @@
 use onesided::{Access, Complex, LockAllEpoch, LockEpoch, Rank, Result};
 
 fn flushing(epoch: &LockAllEpoch<'_, '_, f64>) -> Result<f64> {
-    epoch.compare_and_swap_flush(1.0, 0.0, Rank(0), 0) //~ E0277 Integer
+    epoch.compare_and_swap_flush(1.0, 0.0, Rank(0), 0) //~ E0277 Integer compare to_bits
 }
 
 fn plain(epoch: &LockAllEpoch<'_, '_, f32>) -> Result<()> {
