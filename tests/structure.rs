@@ -58,6 +58,7 @@ const RULES: &[Rule] = &[
             "capi/src/handle.rs",
             "capi/src/handler.rs",
             "capi/src/op/callback.rs",
+            "capi/src/race.rs",
         ],
     },
     Rule {
@@ -71,6 +72,7 @@ const RULES: &[Rule] = &[
             "src/datatype/machine.rs",
             "capi/src/errors.rs",
             "capi/src/handle.rs",
+            "capi/src/race.rs",
         ],
     },
     Rule {

@@ -10,6 +10,7 @@ Compiles and links @LANGUAGE@ programs that use MPI: adds to the compiler's comm
 and, unless one of -c, -S, -E, -M, -MM, -fsyntax-only is there, the library libmpi_abi.
 
   @OPTION@=COMPILER         the compiler, instead of that named by @VARIABLE@, or `@COMPILER@`
+  -race                 let `rmarun --check` see the program's own loads and stores, too; adds -g
   -show, -showme        print the command line and do not run it
   -compile-info         print the command line of compiling
   -link-info            print the command line of linking
@@ -49,6 +50,7 @@ lib=$prefix/lib
 compiler=${@VARIABLE@:-@COMPILER@}
 link=yes
 show=no
+race=no
 
 # Every argument is taken from the front; those that are the compiler's are put back at the end.
 [ "$#" -eq 1 ] && [ "$1" = -v ] && link=no
@@ -73,6 +75,7 @@ while [ "$left" -gt 0 ]; do
     -showme:command | --showme:command) show=command ;;
     -showme:version | --showme:version) echo '@NAME@: onesided @VERSION@, MPI 5.0 standard ABI 1.0'; exit ;;
     -showme:help | --showme:help | -help | --help) usage; exit ;;
+    -race | --race) race=yes ;;
     -c | -S | -E | -M | -MM | -fsyntax-only)
         link=no
         set -- "$@" "$argument"
@@ -89,6 +92,14 @@ compile) link=no ;;
 link) link=yes ;;
 esac
 [ "$link" = yes ] && set -- "$@" "-L$lib" "-Wl,-rpath,$lib" -Wl,--enable-new-dtags -lmpi_abi
+if [ "$race" = yes ]; then
+    # The compiler alone gets the option: the driver would link a runtime of its own for it.
+    case $($compiler --version 2>/dev/null) in
+    *clang*) set -- -g -Xclang -fsanitize=thread "$@" ;;
+    *) set -- -g -Wp,-fsanitize=thread "$@" ;;
+    esac
+    [ "$link" = yes ] && set -- "$@" -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset
+fi
 [ "$show" = link ] || set -- "-I$include" "$@"
 set -- $compiler "$@"
 [ "$show" = no ] || { words "$@"; exit; }

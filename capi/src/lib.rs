@@ -17,6 +17,7 @@
 //! - [`collective`]: the three forms of a collective.
 //! - [`tool`]: the tool interface, which is no part of the job.
 //! - [`line`](mod@line): the program's lines, for reports.
+//! - [`race`]: the program's own loads and stores, which its compiler reports.
 //! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
 
 mod abi;
@@ -43,6 +44,8 @@ mod job;
 mod line;
 mod message;
 mod op;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod race;
 mod raise;
 mod request;
 mod session;

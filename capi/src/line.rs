@@ -13,8 +13,12 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// `app.c:118`; without debug information the function, if it is one of the program itself. `None` if neither is
 /// known.
 pub fn of_program() -> Option<String> {
+    of_code(address()?)
+}
+
+/// The same of an address to which a function returns.
+pub fn of_code(address: usize) -> Option<String> {
     static FOUND: Mutex<Option<HashMap<usize, Option<String>>>> = Mutex::new(None);
-    let address = address()?;
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     found.get_or_insert_default().entry(address).or_insert_with(|| describe(address)).clone()
 }

@@ -363,6 +363,45 @@ fn buffers_that_are_used_too_early_are_found() {
     }
 }
 
+/// Loads and stores of a program that `rmacc -race` has compiled, to windows and buffers, each with its line.
+#[test]
+fn accesses_of_the_program_itself_are_found() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own");
+    let source = Path::new(SOURCES).join("ends/own.c");
+    let mut compiler = installed("rmacc");
+    good(&compiler.args(["-race", "-O1", "-o"]).args([&program, &source]).output().unwrap());
+    let run = |options: &[&str], case: &str| {
+        let mut command = Command::new("timeout");
+        command.arg(LIMIT).arg(installed("rmarun").get_program()).args(options).args(["-n", "2"]);
+        let output = command.arg(&program).arg(case).output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    let found = [
+        ("load", [(0, "put", "the put"), (1, "load", "loads it")]),
+        ("get", [(0, "get", "the get"), (1, "store", "stores it")]),
+        ("result", [(0, "get", "gets it"), (0, "load", "reads it")]),
+        ("copied", [(0, "get", "gets it"), (0, "load", "copies it")]),
+    ];
+    for (case, accesses) in found {
+        let (code, printed) = run(&["--check"], case);
+        assert_eq!(code, Some(124), "{case}: {printed}");
+        assert!(printed.contains("rmarun: 1 pair of calls conflicts"), "{case}: {printed}");
+        for (rank, name, line) in accesses {
+            let (start, end) = (format!("  rank {rank}: {name} at "), at("ends/own", line));
+            let is_it = |found: &str| found.starts_with(&start) && found.ends_with(&end);
+            assert!(printed.lines().any(is_it), "{case}: {printed}");
+        }
+        assert_eq!(run(&[], case), (Some(0), String::new()), "{case}");
+    }
+    for case in ["complete load", "beside", "complete result"] {
+        let (code, printed) = run(&["--check"], case);
+        assert_eq!(code, Some(0), "{case}: {printed}");
+    }
+}
+
 /// A job that deadlocks writes the report of its conflicts, too.
 #[test]
 fn a_deadlock_has_a_report_of_conflicts() {

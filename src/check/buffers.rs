@@ -7,6 +7,7 @@
 //!
 //! A binding alone has such buffers: the slices of Rust's calls are the program's again when the call returns.
 
+use super::own::{watch_buffer, watch_no_buffers};
 use super::report::{self, Conflict, Reason};
 use super::window::CheckedWindow;
 use super::{CheckState, CheckedAccess, Checker, SITES};
@@ -87,7 +88,7 @@ impl FoundBuffer {
 impl PendingBuffers {
     /// Accesses the bytes at some addresses, to write them or not. Returns the earlier operations to whose buffers
     /// that is too early, and forgets those.
-    fn access(&mut self, bytes: &Range<usize>, is_written: bool) -> Vec<FoundBuffer> {
+    pub(super) fn access(&mut self, bytes: &Range<usize>, is_written: bool) -> Vec<FoundBuffer> {
         let from = (bytes.start.saturating_sub(PIECE), 0);
         let near = self.pieces.range(from..(bytes.end, 0));
         let conflicts = |(start, _): &(usize, u64), piece: &PendingPiece| {
@@ -117,6 +118,7 @@ impl PendingBuffers {
         self.issued += 1;
         let piece = PendingPiece { of: of.clone(), end: bytes.end, contents };
         self.pieces.insert((bytes.start, self.issued), piece);
+        watch_buffer(&bytes);
     }
 
     /// Some operations are complete in this process. Returns those whose buffers have changed.
@@ -135,6 +137,9 @@ impl PendingBuffers {
             }
             is_other
         });
+        if self.pieces.is_empty() {
+            watch_no_buffers();
+        }
         found
     }
 }
@@ -176,8 +181,7 @@ impl CheckedWindow {
         if found.is_empty() {
             return Vec::new();
         }
-        let new = |one: &FoundBuffer| record(checker, state, one, (site, what));
-        checker.exclusively(waiter, || found.iter().filter_map(new).collect()).unwrap_or_default()
+        checker.record_buffers(waiter, state, &found, (site, what))
     }
 
     /// [`CheckedWindow::flushed`] in this process alone. Blocks while another rank uses the tables of the check.
@@ -219,6 +223,20 @@ impl CheckedWindow {
         });
         drop(state);
         report::print(&new.unwrap_or_default());
+    }
+}
+
+impl Checker {
+    /// Records that a later access, given by its line and its description, was too early. Returns new conflicts.
+    pub(super) fn record_buffers(
+        &self,
+        waiter: &Waiter<'_>,
+        state: &mut CheckState,
+        found: &[FoundBuffer],
+        later: (u32, u32),
+    ) -> Vec<Conflict> {
+        let new = |one: &FoundBuffer| record(self, state, one, later);
+        self.exclusively(waiter, || found.iter().filter_map(new).collect()).unwrap_or_default()
     }
 }
 

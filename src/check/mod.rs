@@ -17,6 +17,7 @@
 
 mod assertions;
 mod buffers;
+mod own;
 mod report;
 mod requests;
 mod rules;
@@ -26,6 +27,8 @@ mod window;
 
 pub(crate) use assertions::{Asserted, EpochKind};
 pub(crate) use buffers::OwnBuffer;
+pub use own::FindLineOf;
+pub(crate) use own::{OwnAccess, is_watched};
 pub use report::{Conflict, ConflictAccess, Conflicts};
 pub(crate) use requests::take_request;
 pub(crate) use rules::AccessKind;
@@ -89,6 +92,7 @@ pub(crate) struct Checker {
     /// Ranks of the job.
     ranks: usize,
     state: Mutex<CheckState>,
+    own_accesses: own::LockedAccesses,
 }
 
 /// What only this process knows.
@@ -160,6 +164,7 @@ impl Checker {
             known: segment.place_all(tables.known, ranks * ranks)?,
             ranks,
             state: Mutex::new(state),
+            own_accesses: own::LockedAccesses::default(),
         })))
     }
 

@@ -65,7 +65,7 @@ pub struct Conflict {
 pub struct ConflictAccess {
     /// Rank of the job.
     pub rank: u32,
-    /// The call; none for a store of the program itself.
+    /// The call; none for a load or store of the program itself.
     pub call: Call,
     /// Its column in the table of rules, as in "put".
     pub kind: &'static str,
@@ -235,12 +235,20 @@ impl Conflict {
 }
 
 impl ConflictAccess {
-    /// Its call; none for a store of the program itself.
+    /// Its call; none for a load or store of the program itself.
     pub fn call_name(&self) -> Option<&'static str> {
         (self.call != Call::None).then(|| self.call.name())
     }
 
-    /// Its call, or "store" for a store of the program itself.
+    /// Whether its line stands for the calls between which it happened.
+    fn is_between_calls(&self) -> bool {
+        let starts = |line: &String| {
+            ["between ", "after ", "before "].iter().any(|word| line.starts_with(word))
+        };
+        self.call == Call::None && self.line.as_ref().is_some_and(starts)
+    }
+
+    /// Its call, or "load" or "store" for a store of the program itself.
     fn name(&self) -> &'static str {
         self.call_name().unwrap_or(self.kind)
     }
@@ -269,7 +277,7 @@ impl fmt::Display for Conflict {
         for access in &self.accesses {
             write!(f, "  rank {}: {}", access.rank, access.name())?;
             match &access.line {
-                Some(calls) if access.call == Call::None => writeln!(f, " {calls}")?,
+                Some(calls) if access.is_between_calls() => writeln!(f, " {calls}")?,
                 Some(line) => writeln!(f, " at {line}")?,
                 None => writeln!(f)?,
             }

@@ -444,6 +444,7 @@ impl Checker {
         state.windows.push(Arc::downgrade(window));
         drop(state);
         window.expose(self, waiter, site);
+        self.watch_part(window);
     }
 
     /// This rank has attached memory to a dynamic window.
@@ -468,6 +469,7 @@ impl Checker {
         at: Option<&'static Location<'static>>,
         frequency: Frequency,
     ) -> Option<Looked> {
+        self.settle(waiter);
         let is_looked_at = |window: &Arc<CheckedWindow>| {
             let part = window.compared(window.rank);
             let is_due = match frequency {

@@ -416,6 +416,7 @@ impl CheckedWindow {
         accessed: &AccessedBytes<'_>,
         act: impl FnOnce() -> R,
     ) -> R {
+        checker.settle(waiter);
         let is_compared = self.compared(target).is_some();
         // It comes into the cache while the rank waits for the lock.
         let first = accessed.runs.first().map(|run| run.start / GRANULE_BYTES);
@@ -429,7 +430,9 @@ impl CheckedWindow {
                 true => self.changed(target, accessed),
                 false => Vec::new(),
             };
-            new = self.judge((checker, waiter), (access, target), accessed, &stored);
+            let line = line_by_binding();
+            let of = (access, target, line.as_deref());
+            new = self.judge((checker, waiter), of, accessed, &stored);
             if is_compared {
                 done = act.take().map(|act| act());
                 if !access.kind.only_reads() {
@@ -442,6 +445,21 @@ impl CheckedWindow {
             Some(act) => act(),
             None => done.expect("it was run under the lock"),
         }
+    }
+
+    /// The program itself has accessed this rank's part, at that line. Blocks while another rank accesses the part.
+    pub(super) fn own_access(
+        &self,
+        checker: &Checker,
+        waiter: &Waiter<'_>,
+        (access, line): (&CheckedAccess, &str),
+        accessed: &AccessedBytes<'_>,
+    ) {
+        let access = (access, self.rank, Some(line));
+        let judge = |_| self.judge((checker, waiter), access, accessed, &[]);
+        // If the job ends, so does the check.
+        let new = self.parts[self.rank as usize].lock.0.run(SITES, waiter, judge);
+        report::print(&new.unwrap_or_default());
     }
 
     /// The operation of an accumulate, by its number, if others must not be concurrent with it.
@@ -458,11 +476,11 @@ impl CheckedWindow {
     fn judge(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
-        (access, target): (&CheckedAccess, u32),
+        (access, target, line): (&CheckedAccess, u32, Option<&str>),
         accessed: &AccessedBytes<'_>,
         stored: &[StoredPage],
     ) -> Vec<Conflict> {
-        let (mut new, line) = (Vec::new(), line_by_binding());
+        let mut new = Vec::new();
         let access = &CheckedAccess { op: self.op_of(access), ..*access };
         let state = &mut *checker.state();
         if !stored.is_empty() {
@@ -470,7 +488,7 @@ impl CheckedWindow {
         }
         let of = (self.block, target);
         state.requests.begin(access);
-        let number = checker.operation(state, waiter, of, access, line.as_deref());
+        let number = checker.operation(state, waiter, of, access, line);
         let Some(number) = number else { return new };
         let clock = std::mem::take(&mut state.clock);
         let of_this = (checker.rank, &*clock);

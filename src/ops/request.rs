@@ -38,6 +38,7 @@ impl Drop for CheckedRequest {
     /// The program knows that the operation is complete.
     fn drop(&mut self) {
         if let Some(checker) = self.context.checker() {
+            checker.settle(&self.context.excluded());
             self.window.waited_for(checker, &self.context.excluded(), self.number);
         }
     }

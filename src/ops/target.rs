@@ -173,13 +173,18 @@ impl<'w> Communication<'w> {
     /// Reports that an accumulate is about to update elements around the beginning of `target`.
     pub(super) fn report_updating(self, target: &Target<'_>, bytes: Range<i64>) {
         let part = part_around(target, &bytes);
-        self.calls.checked(|checker, window| window.updating(checker, target.rank, part));
+        // Under the lock of the part, so the program's own accesses are no longer looked for.
+        if let Some((checker, window)) = self.calls.check() {
+            window.updating(checker, target.rank, part);
+        }
     }
 
     /// Reports that an accumulate has fetched elements around the beginning of `target`.
     pub(super) fn report_fetched(self, target: &Target<'_>, bytes: Range<i64>) {
         let part = part_around(target, &bytes);
-        self.calls.checked(|checker, window| window.fetched(checker, target.rank, part));
+        if let Some((checker, window)) = self.calls.check() {
+            window.fetched(checker, target.rank, part);
+        }
     }
 
     /// [`Communication::report`] of a load or a store of this rank itself.

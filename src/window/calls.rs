@@ -100,6 +100,7 @@ impl Calls {
     #[inline(never)]
     fn run_checked(&self, window: &CheckedWindow, f: impl FnOnce(&Checker, &CheckedWindow)) {
         if let Some(checker) = self.context.checker() {
+            checker.settle(&self.excluded());
             f(checker, window);
         }
     }

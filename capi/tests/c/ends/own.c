@@ -1,0 +1,83 @@
+/* The program's own loads and stores, for `rmacc -race`: the case is the argument. Rank 0 accesses rank 1. */
+#include <mpi.h>
+#include <string.h>
+
+static MPI_Win win;
+static int buffer[64], other[64], *base, rank;
+static volatile int seen;
+static char *which;
+
+static int is(const char *name)
+{
+    return strcmp(which, name) == 0;
+}
+
+static void put(int completes)
+{
+    if (rank == 0) {
+        MPI_Put(buffer, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* the put */
+        if (completes)
+            MPI_Win_flush(1, win);
+    }
+}
+
+static void in_the_window(void)
+{
+    if (is("load") || is("complete load"))
+        put(is("complete load"));
+    if (is("get"))
+        if (rank == 0)
+            MPI_Get(buffer, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* the get */
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1 && (is("load") || is("complete load")))
+        seen = base[0]; /* loads it */
+    if (rank == 1 && is("get"))
+        base[0] = 1; /* stores it */
+    if (rank == 1 && is("beside"))
+        base[1] = seen = base[2];
+    if (is("beside"))
+        put(0);
+}
+
+static void in_the_buffer(void)
+{
+    if (rank == 1)
+        return;
+    MPI_Get(buffer, 8, MPI_INT, 1, 0, 8, MPI_INT, win); /* gets it */
+    if (is("complete result"))
+        MPI_Win_flush_local(1, win);
+    if (is("result") || is("complete result"))
+        seen = buffer[7]; /* reads it */
+    if (is("copied"))
+        memcpy(other, buffer, sizeof(int) * (size_t)(seen + 16)); /* copies it */
+    seen = buffer[9] + other[5];
+}
+
+static int atomics(void)
+{
+    static int word;
+    int before = __atomic_fetch_add(&word, 3, __ATOMIC_RELAXED), expected = 3;
+    int swapped = __atomic_compare_exchange_n(&word, &expected, 5, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    int refused = !__atomic_compare_exchange_n(&word, &expected, 7, 1, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return before == 0 && swapped && refused && expected == 5 && __atomic_load_n(&word, __ATOMIC_ACQUIRE) == 5;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    which = argv[1];
+    MPI_Win_allocate(64 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    memset(base, 0, 64 * sizeof(int));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    if (is("load") || is("complete load") || is("get") || is("beside"))
+        in_the_window();
+    else
+        in_the_buffer();
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Finalize();
+    return atomics() ? 0 : 1;
+}

@@ -1,0 +1,250 @@
+//! Loads and stores of the program itself, which its compiler reports one by one (`rmacc -race`).
+//!
+//! 1. Most are in no window and no buffer of an operation: some comparisons of the address show that.
+//! 2. Those in this rank's part of a window are collected as runs, one for each instruction of the program, and
+//!    become accesses at the next call of the library. Until then the rank's clock does not change.
+//! 3. Those in buffers of operations that are not complete are reported at once.
+//!
+//! A part in which such an access was seen is not compared any more (`stores`).
+
+use super::report;
+use super::rules::AccessKind;
+use super::window::{AccessedBytes, ByteRun, CheckedWindow};
+use super::{CheckedAccess, Checker, EpochKind};
+use crate::call::Call;
+use crate::prim::{Waiter, Word64};
+use std::ops::Range;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+/// Runs that are collected at the same time: those of a loop with some dozen accesses.
+const RUNS: usize = 128;
+/// Words of the set of pages with buffers. Pages with the same remainder share a bit.
+const PAGE_WORDS: usize = 1024;
+const PAGE_SHIFT: u32 = 12;
+
+/// The addresses that the check looks at; none in a job that is not checked.
+static WATCHED: OnceLock<WatchedMemory> = OnceLock::new();
+
+/// Where parts of windows and buffers of operations are.
+struct WatchedMemory {
+    parts: WatchedRange,
+    buffers: WatchedRange,
+    /// Pages with buffers.
+    pages: Box<[Word64]>,
+}
+
+/// All addresses from the first of some ranges to their last.
+struct WatchedRange {
+    start: Word64,
+    end: Word64,
+}
+
+impl WatchedRange {
+    fn new() -> WatchedRange {
+        let range = WatchedRange { start: Word64::default(), end: Word64::default() };
+        range.clear();
+        range
+    }
+
+    #[inline(always)]
+    fn meets(&self, bytes: &Range<usize>) -> bool {
+        (bytes.start as u64) < self.end.load() && (bytes.end as u64) > self.start.load()
+    }
+
+    fn add(&self, bytes: &Range<usize>) {
+        self.start.store(self.start.load().min(bytes.start as u64));
+        self.end.store(self.end.load().max(bytes.end as u64));
+    }
+
+    fn clear(&self) {
+        self.start.store(u64::MAX);
+        self.end.store(0);
+    }
+}
+
+fn pages_of(bytes: &Range<usize>) -> impl Iterator<Item = usize> {
+    let pages = bytes.start >> PAGE_SHIFT..=bytes.end.saturating_sub(1) >> PAGE_SHIFT;
+    pages.take(PAGE_WORDS * 64).map(|page| page % (PAGE_WORDS * 64))
+}
+
+impl WatchedMemory {
+    #[inline]
+    fn has_buffer(&self, bytes: &Range<usize>) -> bool {
+        let is_there = |page: usize| self.pages[page / 64].load() >> (page % 64) & 1 == 1;
+        self.buffers.meets(bytes) && pages_of(bytes).any(is_there)
+    }
+}
+
+/// Whether an access of the program to these bytes may be one that the check looks at.
+#[inline(always)]
+pub(crate) fn is_watched(bytes: &Range<usize>) -> bool {
+    WATCHED.get().is_some_and(|watched| watched.parts.meets(bytes) || watched.has_buffer(bytes))
+}
+
+/// An operation uses a buffer there from now on.
+pub(super) fn watch_buffer(bytes: &Range<usize>) {
+    let Some(watched) = WATCHED.get() else { return };
+    watched.buffers.add(bytes);
+    for page in pages_of(bytes) {
+        let word = &watched.pages[page / 64];
+        word.store(word.load() | 1 << (page % 64));
+    }
+}
+
+/// No operation uses a buffer any more.
+pub(super) fn watch_no_buffers() {
+    let Some(watched) = WATCHED.get().filter(|watched| watched.buffers.end.load() != 0) else {
+        return;
+    };
+    watched.buffers.clear();
+    watched.pages.iter().for_each(|word| word.store(0));
+}
+
+/// The program's own accesses that are no accesses of the check yet.
+#[derive(Default)]
+pub(super) struct OwnAccesses {
+    parts: Vec<(Range<usize>, Weak<CheckedWindow>)>,
+    runs: Vec<Option<OwnRun>>,
+    is_empty: bool,
+}
+
+/// Bytes that an instruction of the program has accessed one behind the other.
+struct OwnRun {
+    window: Arc<CheckedWindow>,
+    at: usize,
+    is_written: bool,
+    bytes: Range<usize>,
+    line: FindLineOf,
+}
+
+/// Finds the program's line of an address of its code.
+pub type FindLineOf = fn(usize) -> Option<String>;
+
+/// An access of the program itself.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnAccess {
+    pub(crate) address: usize,
+    pub(crate) bytes: usize,
+    pub(crate) is_written: bool,
+    /// Where the program's code is, and how to find its line.
+    pub(crate) at: usize,
+    pub(crate) line: FindLineOf,
+}
+
+impl OwnAccess {
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.address..self.address.saturating_add(self.bytes)
+    }
+}
+
+/// An access as the tables describe it.
+fn described(is_written: bool) -> CheckedAccess {
+    let kind = if is_written { AccessKind::Store } else { AccessKind::Load };
+    CheckedAccess { call: Call::None, kind, datatype: 0, op: 0, at: Location::caller() }
+}
+
+impl OwnAccesses {
+    /// Collects the bytes of an access in a part. Returns a run that it replaces.
+    fn collect(&mut self, access: &OwnAccess) -> Option<OwnRun> {
+        let bytes = access.range();
+        let meets =
+            |(part, _): &&(Range<usize>, _)| part.start < bytes.end && bytes.start < part.end;
+        let (part, window) = self.parts.iter().find(meets)?;
+        let bytes = bytes.start.max(part.start)..bytes.end.min(part.end);
+        if self.runs.is_empty() {
+            self.runs.resize_with(RUNS, || None);
+        }
+        let slot = &mut self.runs[(access.at ^ access.at >> 7) % RUNS];
+        if let Some(run) = slot
+            && (run.at, run.is_written) == (access.at, access.is_written)
+            && run.bytes.start <= bytes.end
+            && bytes.start <= run.bytes.end
+        {
+            run.bytes = run.bytes.start.min(bytes.start)..run.bytes.end.max(bytes.end);
+            return None;
+        }
+        let OwnAccess { at, is_written, line, .. } = *access;
+        let window = window.upgrade()?;
+        window.ignore_stores(window.rank);
+        self.is_empty = false;
+        slot.replace(OwnRun { window, at, is_written, bytes, line })
+    }
+}
+
+impl Checker {
+    pub(super) fn own(&self) -> MutexGuard<'_, OwnAccesses> {
+        self.own_accesses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The part of this rank in a window is looked at from now on.
+    pub(super) fn watch_part(&self, window: &Arc<CheckedWindow>) {
+        let start = window.own.base() as usize;
+        let bytes = start..start + window.own.len() as usize;
+        let pages = || (0..PAGE_WORDS).map(|_| Word64::default()).collect();
+        let new = || WatchedRange::new();
+        let watched =
+            WATCHED.get_or_init(|| WatchedMemory { parts: new(), buffers: new(), pages: pages() });
+        let mut own = self.own();
+        own.parts.retain(|(_, window)| window.strong_count() != 0);
+        if bytes.is_empty() {
+            return;
+        }
+        watched.parts.add(&bytes);
+        own.parts.push((bytes, Arc::downgrade(window)));
+    }
+
+    /// The program itself accesses these bytes. Blocks while other ranks access its part.
+    pub(crate) fn accessed(&self, waiter: &Waiter<'_>, access: &OwnAccess) {
+        let bytes = access.range();
+        if WATCHED.get().is_some_and(|watched| watched.has_buffer(&bytes)) {
+            self.access_buffers(waiter, access);
+        }
+        let replaced = self.own().collect(access);
+        if let Some(run) = replaced {
+            self.access_part(waiter, &run);
+        }
+    }
+
+    /// All accesses of the program itself until now are accesses of the check. Before every call that may change what
+    /// this rank knows.
+    pub(crate) fn settle(&self, waiter: &Waiter<'_>) {
+        let mut own = self.own();
+        if std::mem::replace(&mut own.is_empty, true) {
+            return;
+        }
+        let runs: Vec<_> = own.runs.iter_mut().filter_map(Option::take).collect();
+        drop(own);
+        runs.iter().for_each(|run| self.access_part(waiter, run));
+    }
+
+    fn access_part(&self, waiter: &Waiter<'_>, run: &OwnRun) {
+        let start = (run.bytes.start - run.window.own.base() as usize) as u64;
+        let runs = vec![ByteRun { start, bytes: run.bytes.len() as u64 }];
+        let accessed = AccessedBytes {
+            runs,
+            read: &|_, _| false,
+            buffers: Vec::new(),
+            epoch: EpochKind::Other,
+        };
+        let line = (run.line)(run.at).unwrap_or_else(|| "an unknown line".into());
+        run.window.own_access(self, waiter, (&described(run.is_written), &line), &accessed);
+    }
+
+    fn access_buffers(&self, waiter: &Waiter<'_>, access: &OwnAccess) {
+        let mut state = self.state();
+        let found = state.pending.access(&access.range(), access.is_written);
+        if found.is_empty() {
+            return;
+        }
+        let line = (access.line)(access.at).unwrap_or_else(|| "an unknown line".into());
+        let site = self.text_of(&mut state, waiter, &line);
+        let what = described(access.is_written).word();
+        let new = self.record_buffers(waiter, &mut state, &found, (site, what));
+        drop(state);
+        report::print(&new);
+    }
+}
+
+/// [`OwnAccesses`] behind a lock of their own, because each access of the program takes it.
+pub(super) type LockedAccesses = Mutex<OwnAccesses>;
