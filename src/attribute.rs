@@ -40,6 +40,20 @@ impl<O, T> std::fmt::Debug for Keyval<O, T> {
 }
 
 /// Options of an attribute key: its callbacks.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let key = onesided::KeyvalOptions::new().copied().create();
+/// world.set_attribute(&key, "of the world")?;
+/// let duplicate = world.dup()?;
+/// assert_eq!(duplicate.attribute(&key).as_deref(), Some(&"of the world"));
+/// duplicate.free()?;
+/// # Ok(())
+/// # });
+/// ```
 pub struct KeyvalOptions<O, T> {
     copy: Option<Copy<O>>,
     delete: Option<Delete<O>>,

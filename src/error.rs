@@ -13,6 +13,21 @@ use crate::rank::Rank;
 pub use {class::ErrorClass, class::MismatchKind, foreign::Foreign, place::Place, shown::Result};
 
 /// An error of a call. Lengths and displacements are as the caller gave them.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let window = Window::<u32>::allocate(world, 1)?;
+/// let error = window.load_one(7).unwrap_err();
+/// assert_eq!(error.class(), onesided::ErrorClass::RmaRange);
+/// println!("{error}"); // names the window, the element, and how many there are
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -8,6 +8,18 @@ use std::sync::Arc;
 
 /// An ordered set of ranks of the job, cheap to clone. All its functions are local and do not
 /// block; `MPI_Group_free` is dropping it.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world().group();
+/// let last = world.incl(&[1])?;
+/// assert_eq!(world.difference(&last).world_ranks(), [Rank(0)]);
+/// assert_eq!(last.translate(&[0], &world)?, [Rank(1)]);
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Debug, Eq)]
 pub struct Group {
     /// World ranks, each at most once, in the group's order.
@@ -15,6 +27,17 @@ pub struct Group {
 }
 
 /// How two groups (MPI-2.2 §6.3.1) or communicators (MPI-2.2 §6.4.1) compare.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world().group();
+/// let turned = world.incl(&[1, 0])?;
+/// assert_eq!(world.compare(&turned), onesided::Comparison::Similar);
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `MPI_IDENT`: same members, same order; of communicators, the same communicator.

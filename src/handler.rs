@@ -5,6 +5,20 @@ use std::fmt;
 use std::sync::Arc;
 
 /// An error handler of a window or communicator.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let window = Window::<u32>::allocate(world, 1)?;
+/// window.set_error_handler(onesided::ErrorHandler::user(|error| eprintln!("{error}")));
+/// assert!(window.load_one(1).is_err()); // it has printed why
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Default)]
 pub enum ErrorHandler {
     /// `MPI_ERRORS_RETURN`: the call returns the error, and nothing else happens. The default.

@@ -15,6 +15,16 @@ use crate::error::{Error, Place, Result};
 /// info.delete("no_locks")?;
 /// # onesided::Result::Ok(())
 /// ```
+///
+/// ```
+/// use onesided::{Info, WindowOptions};
+///
+/// let mut info = Info::new();
+/// info.set("no_locks", "true")?;
+/// assert_eq!(info.get("no_locks"), Some("true"));
+/// let options = WindowOptions::new().info(&info);
+/// # Ok::<(), onesided::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     pairs: Vec<(String, String)>,

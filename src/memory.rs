@@ -26,6 +26,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 ///   outlive the universe; the job's end then frees it.
 /// * From a `Vec<T>`, a `Box<[T]>` or a `&'static mut [T]`: private memory of this process, which
 ///   they access through the kernel.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let mut memory = universe.alloc_mem::<u64>(4)?;
+/// memory.fill(7);
+/// let window = Window::create(universe.world(), memory)?;
+/// assert_eq!(window.load_one(3)?, 7);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[doc(alias = "MPI_Free_mem")]
 pub struct Memory<T: Pod> {
     start: NonNull<T>,
@@ -180,6 +193,18 @@ impl<T: Pod> fmt::Debug for Memory<T> {
 
 /// Memory that other ranks may access through windows. Its clones and their parts are the same memory:
 /// windows over them overlap.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let window = Window::create(universe.world(), vec![1, 2, 3])?;
+/// let memory = window.free_and_take()?.remove(0);
+/// let vec = memory.into_memory().ok().and_then(onesided::Memory::into_vec);
+/// assert_eq!(vec, Some(vec![1, 2, 3]));
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Debug)]
 pub struct WindowMemory<T: Pod> {
     memory: Arc<Memory<T>>,

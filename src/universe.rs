@@ -42,6 +42,14 @@ fn accessed_watched(access: &OwnAccess) {
 /// Windows are freed before the universe is dropped: it then warns of each that is not, on standard error.
 /// When the universe and every handle made from it are dropped, except while panicking, this rank has
 /// finalized. A rank that ends without that has failed.
+///
+/// ```
+/// use onesided::Universe;
+///
+/// let universe = Universe::init()?;
+/// println!("rank {} of {}", universe.world().rank(), universe.world().size());
+/// # Ok::<(), onesided::Error>(())
+/// ```
 #[doc(alias = "MPI_Finalize")]
 #[derive(Debug)]
 pub struct Universe {

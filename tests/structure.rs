@@ -165,6 +165,8 @@ const UNSAFE: Figure = Figure { what: "files of src with unsafe code", now: 13, 
 const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 2, aim: 2 };
 const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 3, aim: 2 };
 const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 0, aim: 0 };
+const WITHOUT_EXAMPLE: Figure =
+    Figure { what: "public types without an example in their documentation", now: 31, aim: 0 };
 const HOPS: Figure = Figure { what: "functions between a public put and the copy", now: 5, aim: 6 };
 
 impl Figure {
@@ -344,6 +346,38 @@ fn no_more_types_share_a_name() {
         format!("{name}: {}", files.iter().cloned().collect::<Vec<_>>().join(", "))
     };
     TWICE.hold(&homes.iter().map(shown).collect::<Vec<_>>());
+}
+
+/// The names of types that the crate exports, without those of test builds.
+fn exported(front_page: &str) -> BTreeSet<&str> {
+    let (users, _) = front_page.split_once("pub mod hooks").unwrap();
+    let uses = users.split("pub use ").skip(1).map(|text| text.split(';').next().unwrap());
+    let names = uses.flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    names.filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase())).collect()
+}
+
+#[test]
+fn few_public_types_have_no_example() {
+    let sources = sources();
+    let (_, front_page) = sources.iter().find(|(file, _)| file == "src/lib.rs").unwrap();
+    let names = exported(front_page);
+    let mut without = Vec::new();
+    for (file, text) in sources.iter().filter(|(file, _)| file.starts_with("src/")) {
+        let mut has_example = false;
+        for line in text.lines() {
+            has_example |= line.starts_with("/// ```");
+            let name = line.starts_with("pub ").then(|| defined(line)).flatten();
+            without.extend(
+                { name }
+                    .filter(|name| !has_example && names.contains(name))
+                    .map(|name| format!("{name}: {file}")),
+            );
+            // A blank line or the end of an item ends what belongs to the item before.
+            has_example &= !line.is_empty() && line != "}";
+        }
+    }
+    assert!(names.len() > 80, "{} names", names.len());
+    WITHOUT_EXAMPLE.hold(&without);
 }
 
 /// The text of a function: from its name to the end of its body.

@@ -11,6 +11,19 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// It makes progress as any nonblocking collective ([`CollectiveRequest`]). If it is dropped before it is
 /// waited for, there is no new communicator, and its memory stays allocated until the job ends.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let duplicate = universe.world().idup()?;
+/// // Other work of this rank stands here.
+/// let comm = duplicate.wait()?;
+/// comm.barrier()?;
+/// comm.free()?;
+/// # Ok(())
+/// # });
+/// ```
 pub struct DuplicateRequest {
     comm: Comm,
     votes: CollectiveRequest<Vec<u64>>,

@@ -22,6 +22,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// If it is dropped before it is complete, it continues like that with its buffers, because other ranks
 /// may wait for it.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let sum = universe.world().iallreduce(vec![1], Op::Sum)?;
+/// // Other work of this rank stands here.
+/// assert_eq!(sum.wait()?, [2]);
+/// # Ok(())
+/// # });
+/// ```
 pub struct CollectiveRequest<B = ()> {
     call: Call,
     rank: Rank,

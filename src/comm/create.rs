@@ -17,6 +17,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 
 /// The property by which [`Comm::split_type`] splits (MPI-4.1 §7.4.2).
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let near = universe.world().split_type(Some(onesided::SplitType::Shared), 0, &onesided::Info::new())?;
+/// assert_eq!(near.expect("all ranks share memory").size(), 2);
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SplitType {

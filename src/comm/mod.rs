@@ -51,6 +51,17 @@ pub(crate) use reduction::sealed::OpKind;
 pub use reduction::{Reduction, UserOp};
 
 /// An attribute key of communicators.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let key: onesided::CommKeyval<u32> = onesided::KeyvalOptions::new().create();
+/// universe.world().set_attribute(&key, 7)?;
+/// assert_eq!(universe.world().attribute(&key).as_deref(), Some(&7));
+/// # Ok(())
+/// # });
+/// ```
 pub type CommKeyval<T> = Keyval<Comm, T>;
 
 /// A communicator: a group of ranks that communicate among themselves.
@@ -76,6 +87,19 @@ pub type CommKeyval<T> = Keyval<Comm, T>;
 /// each rank. It has them from its creation until all of them have called [`Comm::free`]; without that call,
 /// until the job ends. A communicator of up to 8 ranks gets 512 KiB more for each rank in the first blocking
 /// collective of data of more than 4 KiB, if the segment has them. Pages that are not used take no memory.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// assert_eq!(world.allreduce(&[1_u32], Op::Sum)?, [world.size()]);
+/// let half = world.split(Some(world.rank().0 % 2), 0)?.expect("every rank has a colour");
+/// assert_eq!(half.size(), 1);
+/// half.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone)]
 pub struct Comm {
     inner: Arc<Inner>,

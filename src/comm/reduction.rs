@@ -9,6 +9,18 @@ pub(crate) type Function<T> = Arc<dyn Fn(&[T], &mut [T]) + Send + Sync>;
 
 /// The operation of [`Comm::reduce`](crate::Comm::reduce) and other reductions: an [`Op`], or a reference
 /// to a [`UserOp`].
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (sum, last) = (Op::Sum, onesided::UserOp::new(|_, later: u32| later));
+/// assert_eq!(world.allreduce(&[world.rank().0], sum)?, [1]);
+/// assert_eq!(world.allreduce(&[world.rank().0 + 5], &last)?, [6]);
+/// # Ok(())
+/// # });
+/// ```
 pub trait Reduction<T: Element>: sealed::Apply<T> {}
 
 impl<T: Element> Reduction<T> for Op {}

@@ -199,6 +199,15 @@ impl Datatype {
 ///
 /// Sealed: every byte pattern of an element must be valid, because another rank writes it, and the
 /// library must know how to update it atomically.
+///
+/// ```
+/// use onesided::{Access, Element, FenceEpoch, Op, Rank, Result};
+///
+/// /// Adds values of any type that has a sum.
+/// fn add<'b, T: Element>(epoch: &FenceEpoch<'_, 'b, T>, values: &'b [T]) -> Result<()> {
+///     epoch.accumulate(values, Op::Sum, Rank(0), 0)
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an `Element`, which operations can combine",
     note = "put, get, load and store move any `Pod`; accumulate, fetch_and_op, compare_and_swap and reductions combine \
@@ -230,6 +239,15 @@ mod sealed {
 
 /// An element type whose equality is that of its bytes, for `compare_and_swap`, which the
 /// standard defines for integer types only (MPI-4.1 §12.3.4).
+///
+/// ```
+/// use onesided::{Integer, LockAllEpoch, Rank, Result};
+///
+/// /// Takes an element from `free` to `mine`, if no other rank has.
+/// fn take<T: Integer>(all: &LockAllEpoch<'_, '_, T>, free: T, mine: T) -> Result<bool> {
+///     Ok(all.compare_and_swap_flush(mine, free, Rank(0), 0)? == free)
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an `Integer`, which compare_and_swap can compare by its bytes",
     note = "compare_and_swap is for i8 to i64 and u8 to u64; for a float, put its `to_bits` in a window of integers"

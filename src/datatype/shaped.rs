@@ -11,6 +11,22 @@ use std::marker::PhantomData;
 
 /// Elements of a slice that an operation reads, in the order in which it reads them: all of them,
 /// or those of a [`Shape`] ([`Shape::over`]).
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 2)?;
+/// let (column, pair) = (onesided::Shape::strided(2, 1, 3)?, onesided::Shape::contiguous(2)?);
+/// let rows = [1, 2, 3, 4, 5, 6];
+/// window.fence_scope(|epoch| epoch.put_shaped(column.over(&rows)?, other, 0, &pair))?;
+/// assert_eq!([window.load_one(0)?, window.load_one(1)?], [1, 4]);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Shaped<'b, 's, T> {
     bytes: &'b [u8],
@@ -21,6 +37,22 @@ pub struct Shaped<'b, 's, T> {
 
 /// Elements of a slice that an operation writes: all of them, or those of a [`Shape`]
 /// ([`Shape::over_mut`]).
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::create(world, vec![1, 4])?;
+/// let (column, pair) = (onesided::Shape::strided(2, 1, 3)?, onesided::Shape::contiguous(2)?);
+/// let mut rows = [0; 6];
+/// window.fence_scope(|epoch| epoch.get_shaped(column.over_mut(&mut rows)?, other, 0, &pair))?;
+/// assert_eq!(rows, [1, 0, 0, 4, 0, 0]);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct ShapedMut<'b, 's, T> {
     bytes: &'b mut [u8],

@@ -313,6 +313,23 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
 ///
 /// A buffer stays borrowed as long as the request exists, instead of until the epoch ends. Every
 /// method is local.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// let mut values = [me];
+/// let epoch = window.lock_all()?;
+/// epoch.rput(&values, other, 0)?.wait();
+/// values[0] += 1; // free again, although the epoch goes on
+/// epoch.unlock_all()?;
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// `MPI_Rput` (MPI-4.1 §12.3.5): [`Access::put`] whose buffer can be reused after the wait
     /// for the request.

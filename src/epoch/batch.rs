@@ -10,6 +10,27 @@ use bytemuck::Pod;
 /// that ends the batch.
 ///
 /// Dropped, it flushes.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// window.store(0, &[me])?;
+/// world.barrier()?;
+/// let epoch = window.lock_all()?;
+/// let mut value = [0];
+/// let batch = epoch.batch();
+/// batch.get(&mut value, other, 0)?;
+/// batch.flush()?; // ends the borrow, while the epoch goes on
+/// assert_eq!(value, [other.0]);
+/// epoch.unlock_all()?;
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use = "the operations are complete when the batch is flushed or dropped"]
 pub struct Batch<'e, 'b, T: Pod> {

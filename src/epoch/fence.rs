@@ -28,6 +28,26 @@ pub struct FenceEpoch<'w, 'b, T: Pod> {
 }
 
 /// The operations of one [`FenceEpoch::step`].
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// let mut epoch = window.fence()?;
+/// let mut value = [0];
+/// for step in 1..=3 {
+///     value[0] = step;
+///     epoch.step(|operations| operations.put(&value, other, 0))?; // then the buffer is free
+/// }
+/// epoch.close()?;
+/// assert_eq!(window.load_one(0)?, 3);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct FenceStep<'a, 'b, T: Pod> {
     window: &'a Window<T>,

@@ -28,6 +28,23 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
 /// This rank's own part under an exclusive lock, as a slice. Dropped, it unlocks.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 4)?;
+/// let mut part = window.lock_local()?;
+/// part.fill(me);
+/// part[0] += 1;
+/// part.unlock()?;
+/// assert_eq!(window.load_one(0)?, me + 1);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct LocalEpoch<'w, T: Pod> {

@@ -13,6 +13,25 @@ use bytemuck::Pod;
 /// The epoch from lock to unlock: this rank may access the locked rank.
 ///
 /// Its operations are those of [`Access`] and [`PassiveAccess`], on that rank alone. Dropping it unlocks.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let window = Window::<u32>::allocate(world, 1)?;
+/// let epoch = window.lock(LockType::Exclusive, Rank(0))?;
+/// epoch.accumulate(&[1], Op::Sum, Rank(0), 0)?;
+/// epoch.unlock()?;
+/// world.barrier()?;
+/// if me == 0 {
+///     assert_eq!(window.load_one(0)?, world.size());
+/// }
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct LockEpoch<'w, 'b, T: Pod> {

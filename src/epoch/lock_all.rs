@@ -14,6 +14,22 @@ use bytemuck::Pod;
 /// The epoch from lock_all to unlock_all: this rank may access every rank.
 ///
 /// Dropping it unlocks.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// let epoch = window.lock_all()?;
+/// let ticket = epoch.fetch_and_op_flush(1, Op::Sum, Rank(0), 0)?;
+/// assert!(ticket < world.size());
+/// epoch.unlock_all()?;
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use = "the locks are released when the guard is dropped"]
 pub struct LockAllEpoch<'w, 'b, T: Pod> {

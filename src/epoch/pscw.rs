@@ -10,12 +10,49 @@ use crate::window::{PostAssert, StartAssert};
 use bytemuck::Pod;
 
 /// The side on which this rank is an origin; see [`Window::sides`].
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// let (mut access, mut exposure) = window.sides();
+/// let exposed = exposure.post(&world.group())?;
+/// let epoch = access.start(&world.group())?; // waits for the posts of both ranks
+/// epoch.put(&[1], other, 0)?;
+/// epoch.complete()?;
+/// exposed.wait()?;
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct AccessSide<'w, T: Pod> {
     pub(super) window: &'w Window<T>,
 }
 
 /// The side on which this rank is a target; see [`Window::sides`].
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// let (mut access, mut exposure) = window.sides();
+/// if me == 0 {
+///     let exposed = exposure.post(&world.group().incl(&[1])?)?;
+///     exposed.wait()?; // for the complete of rank 1
+/// } else {
+///     access.start(&world.group().incl(&[0])?)?.complete()?;
+/// }
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct ExposureSide<'w, T: Pod> {
     pub(super) window: &'w Window<T>,
@@ -24,6 +61,27 @@ pub struct ExposureSide<'w, T: Pod> {
 /// The epoch from start to complete: this rank may access the ranks of the group given to start.
 ///
 /// Dropping it completes.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// let group = world.group().incl(&[other])?;
+/// let mine = [me];
+/// let (mut access, mut exposure) = window.sides();
+/// let exposed = exposure.post(&group)?;
+/// let epoch = access.start(&group)?;
+/// epoch.put(&mine, other, 0)?;
+/// epoch.complete()?; // the buffer is free again
+/// exposed.wait()?; // the number of the other rank is here
+/// assert_eq!(window.load_one(0)?, other.0);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use = "the epoch ends when the guard is dropped"]
 pub struct AccessEpoch<'a, 'b, T: Pod> {
@@ -35,6 +93,31 @@ pub struct AccessEpoch<'a, 'b, T: Pod> {
 /// The epoch from post to wait: the ranks of the group given to post may access this rank's part.
 ///
 /// If it is dropped, it stays open, because ending it would wait for other ranks.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// let group = world.group().incl(&[other])?;
+/// let mine = [me];
+/// let (mut access, mut exposure) = window.sides();
+/// let exposed = exposure.post(&group)?;
+/// let epoch = access.start(&group)?;
+/// epoch.put(&mine, other, 0)?;
+/// epoch.complete()?;
+/// // Looks, and waits no longer than it takes to look.
+/// let mut open = Some(exposed);
+/// while let Some(epoch) = open {
+///     open = epoch.test()?;
+/// }
+/// assert_eq!(window.load_one(0)?, other.0);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use = "the epoch stays open until it is waited for"]
 pub struct ExposureEpoch<'a, T: Pod> {

@@ -16,6 +16,21 @@ use std::marker::PhantomData;
 /// It is never a Rust slice, because other ranks may store to it at any time. Loads and stores are
 /// copies. The program orders them by the window's epochs, or by [`Window::sync`] on both sides of a
 /// synchronisation of its own (MPICH's New RMA Design, "RMA + Shared Memory").
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let window = Window::<u32>::allocate_shared(world, 1)?;
+/// window.store(0, &[me])?;
+/// world.barrier()?;
+/// assert_eq!(window.shared_part(other)?.load_one(0)?, other.0);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct SharedPart<'w, T> {
     win: &'w Win,

@@ -3,6 +3,16 @@
 use super::Error;
 
 /// Error classes: Table 11.1 of MPI-2.2 §11.6.2 and their neighbours in MPI-4.1 §9.4.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let error = universe.world().send(&[1], Rank(2), 0).unwrap_err();
+/// assert_eq!(error.class(), onesided::ErrorClass::Rank);
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorClass {

@@ -5,6 +5,15 @@ use crate::rank::Rank;
 use std::fmt;
 
 /// The result of a call.
+///
+/// ```
+/// fn size() -> onesided::Result<u32> {
+///     let universe = onesided::Universe::init()?;
+///     Ok(universe.world().size())
+/// }
+/// assert_eq!(size()?, 1);
+/// # Ok::<(), onesided::Error>(())
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// The sentence, not the structure: `fn main() -> onesided::Result<()>` prints errors by `Debug`.

@@ -71,6 +71,22 @@ pub enum SendMode {
 }
 
 /// What is known of a message that has been received, or found (`MPI_Status`).
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let sent = world.isend(vec![me], other, 7)?;
+/// let mut got = [0];
+/// let status = world.recv(&mut got, onesided::Source::Any, onesided::Tag::Any)?;
+/// assert_eq!((got, status.count::<u32>()), ([other.0], Some(1)));
+/// assert_eq!((status.source, status.tag), (other, 7));
+/// sent.wait()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The sender, as a rank of the communicator; [`Rank::NULL`] where there is none.

@@ -14,6 +14,21 @@ use std::mem::ManuallyDrop;
 /// on, and its buffer stays allocated as long as the process lives.
 /// Dropped before it is complete, a receive that no message has come for is cancelled; anything else
 /// goes on, and its buffer stays allocated for as long as the process lives.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let sent = world.isend(vec![me], other, 7)?;
+/// let mut got = [0];
+/// let status = world.recv(&mut got, other, 7)?;
+/// assert_eq!((got, status.count::<u32>()), ([other.0], Some(1)));
+/// sent.wait()?;
+/// # Ok(())
+/// # });
+/// ```
 #[must_use = "the buffer is given back by wait"]
 pub struct Pending<T: Element> {
     request: MessageRequest,

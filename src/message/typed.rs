@@ -15,6 +15,21 @@ use crate::ops::{Origin, OriginMut};
 use std::panic::Location;
 
 /// The source of a message to receive or find; a [`Rank`] converts into it.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let sent = world.isend(vec![me], other, 7)?;
+/// let mut got = [0];
+/// let status = world.recv(&mut got, onesided::Source::Any, 7)?;
+/// assert_eq!((got, status.count::<u32>()), ([other.0], Some(1)));
+/// sent.wait()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// That rank.
@@ -24,6 +39,21 @@ pub enum Source {
 }
 
 /// The tag of a message to receive or find; an `i32` converts into it.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let sent = world.isend(vec![me], other, 7)?;
+/// let mut got = [0];
+/// let status = world.recv(&mut got, other, onesided::Tag::Any)?;
+/// assert_eq!((got, status.count::<u32>()), ([other.0], Some(1)));
+/// sent.wait()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
     /// That tag.

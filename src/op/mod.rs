@@ -11,6 +11,17 @@
 /// | `Replace`, `NoOp` | yes | yes | yes | yes |
 ///
 /// Integer sums and products wrap. `Max` and `Min` of a floating number and a NaN are the number.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// assert_eq!(world.allreduce(&[world.rank().0], Op::Max)?, [1]);
+/// assert_eq!(world.allreduce(&[1 << world.rank().0], Op::Bor)?, [0b11]);
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Op {

@@ -12,6 +12,26 @@ use std::sync::Arc;
 /// The operation is complete at the origin when the call that returns the request does, so there is nothing
 /// left to wait for: its functions end the borrow. They are local and do not block. At the target the operation
 /// is complete after a flush or the end of the epoch.
+///
+/// ```
+/// use onesided::prelude::*;
+/// use onesided::Request;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// let (first, second) = ([1], [2]);
+/// let epoch = window.lock_all()?;
+/// let mut requests = [epoch.rput(&first, other, 0)?, epoch.raccumulate(&second, Op::Sum, other, 0)?];
+/// Request::wait_all(&mut requests);
+/// epoch.unlock_all()?;
+/// world.barrier()?;
+/// assert_eq!(window.load_one(0)?, 3);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use = "the buffer is borrowed until the request is waited for or dropped"]
 pub struct Request<'b> {

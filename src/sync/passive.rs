@@ -9,6 +9,23 @@ use crate::prim::{
 };
 
 /// How a target's lock is held.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let window = Window::<u32>::allocate(world, 1)?;
+/// let mut value = [7];
+/// let epoch = window.lock(LockType::Shared, other)?; // beside other shared locks
+/// epoch.get(&mut value, other, 0)?;
+/// epoch.unlock()?;
+/// assert_eq!(value, [0]);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockType {
     /// `MPI_LOCK_SHARED`.

@@ -20,6 +20,17 @@ pub struct WindowIdentity {
 ///
 /// The standard's second model, `MPI_WIN_SEPARATE`, has a public and a private copy; no window of this
 /// library has it.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let window = Window::<u8>::allocate(universe.world(), 1)?;
+/// assert_eq!(window.model(), onesided::MemoryModel::Unified);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryModel {
@@ -29,6 +40,21 @@ pub enum MemoryModel {
 }
 
 /// A key of window attributes (`MPI_Win_create_keyval`).
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let window = Window::<u32>::allocate(world, 1)?;
+/// let key: onesided::WinKeyval<u32> = onesided::KeyvalOptions::new().create();
+/// window.set_attribute(&key, me)?;
+/// assert_eq!(window.attribute(&key).as_deref(), Some(&me));
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 pub type WinKeyval<T> = Keyval<WindowIdentity, T>;
 
 impl WindowIdentity {

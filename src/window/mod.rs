@@ -101,6 +101,17 @@ pub(crate) struct Communication<'w> {
 }
 
 /// How a window was made (`MPI_WIN_CREATE_FLAVOR`, MPI-4.1 §12.2.6).
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let window = Window::<u8>::allocate_shared(universe.world(), 1)?;
+/// assert_eq!(window.flavour(), onesided::Flavour::Shared);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// `MPI_WIN_FLAVOR_CREATE`

@@ -15,6 +15,20 @@ use crate::info::Info;
 /// let halo: Window<f64> = WindowOptions::new().name("halo").allocate(world, 1024)?;
 /// # Ok(()) }
 /// ```
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let options = WindowOptions::new().name("counters").notifications(1);
+/// let window = options.allocate::<u64>(world, 8)?;
+/// assert_eq!((window.name(), window.len()), ("counters".to_owned(), 8));
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct WindowOptions {
     name: Option<String>,

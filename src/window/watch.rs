@@ -17,6 +17,22 @@ use std::cell::Cell;
 use std::panic::Location;
 
 /// What [`Win::wait_until`](crate::engine::Win::wait_until) waits for: how the element compares with the value that is given.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// let epoch = window.lock_all()?;
+/// epoch.put_flush(&[7], other, 0)?;
+/// assert_eq!(epoch.window().wait_until(0, onesided::Until::Gt, 0)?, 7);
+/// epoch.unlock_all()?;
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Until {
     /// It is equal.
