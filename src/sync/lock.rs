@@ -96,7 +96,7 @@ impl LockWords {
     /// Enters if no rank is in the way: exclusively by a compare-and-swap; on a side that is shared with
     /// itself by an addition, which does not fail when many enter at the same time. If a rank was in the way
     /// then, it leaves again; for that moment it looked like a holder.
-    #[inline]
+    #[inline(always)]
     pub fn try_enter(&self, side: LockSide, queueing: Queueing) -> bool {
         let mut state = self.state();
         if side != LockSide::RightExclusive {
@@ -111,7 +111,7 @@ impl LockWords {
         false
     }
 
-    #[inline]
+    #[inline(always)]
     fn count_in(&self, side: LockSide, queueing: Queueing) -> bool {
         let entered = self.count(side, 1).is_open(side, queueing);
         if !entered && !planted(Fault::StaysInside) {
@@ -121,7 +121,7 @@ impl LockWords {
     }
 
     /// Counts a holder of a side that is shared with itself in, or out (-1); returns the state before.
-    #[inline]
+    #[inline(always)]
     fn count(&self, side: LockSide, by: i32) -> LockState {
         let one = LockState(0).with_inside(side.index(), by);
         LockState(self.state.0.state.fetch_add(one.0))
@@ -284,7 +284,7 @@ impl LockWords {
 
     /// Leaves `side`. The last holder admits queued ranks or, if there are none, nudges contending
     /// ones. Never blocks.
-    #[inline]
+    #[inline(always)]
     pub fn leave(&self, side: LockSide) {
         if side != LockSide::RightExclusive {
             return self.count_out(side);
