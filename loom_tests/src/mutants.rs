@@ -33,6 +33,10 @@ pub const SITES: &[Site] = &[
     Site::UnlockPre,
     Site::LockAllOpens,
     Site::LockAllOpened,
+    Site::LockAllReads,
+    Site::LockAllRevokes,
+    Site::LockAllRevoked,
+    Site::LockBeside,
     Site::LockAllPost,
     Site::UnlockAllPre,
     Site::Flush,
@@ -135,6 +139,10 @@ pub const FAULTS: &[Fault] = &[
     Fault::StageIgnored,
     Fault::NotDrained,
     Fault::OpenedLate,
+    Fault::RevocationIgnored,
+    Fault::ReadersNotAwaited,
+    Fault::BiasIgnored,
+    Fault::GenerationIgnored,
     Fault::WindowLockLeft,
     Fault::SleepUnannounced,
     Fault::SleepWithoutCheck,
@@ -193,6 +201,9 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
         Site::LockPost | Site::UnlockPre => &["lock/shared then exclusive x"],
         Site::LockAllPost | Site::UnlockAllPre => &["lock_all/read all, write one x"],
         Site::LockAlone | Site::LockAllOpens => &["lock_all/one holder, rank"],
+        Site::LockAllReads | Site::LockAllRevokes => &["lock_all/one holder, rank"],
+        Site::LockAllRevoked => &["lock_all/two targets revoked, rank"],
+        Site::LockBeside => &["lock_all/biased again, rank"],
         Site::LockAllOpened => &["lock_all/two holders, rank"],
         Site::LockCarry => &["lock/two readers, rank"],
         Site::Flush => &["flush/flush then message x"],
@@ -239,6 +250,8 @@ const FULL_BARRIERS: &[(Site, &[&str])] = &[
     (Site::WinSync, &["flush/win_sync crosswise x"]),
     (Site::LockAlone, &["lock_all/one holder, rank"]),
     (Site::LockAllOpens, &["lock_all/one holder, rank"]),
+    (Site::LockAllReads, &["lock_all/one holder, rank"]),
+    (Site::LockAllRevokes, &["lock_all/one holder, rank"]),
     (Site::WatchWaiter, &["watch/after flush, rank"]),
     (Site::Flush, &["watch/after flush, rank"]),
     (Site::FlushAll, &["watch/after flush_all, rank"]),
@@ -323,9 +336,13 @@ fn found_by_lock_all(fault: Fault) -> &'static [&'static str] {
         ],
         Fault::TargetFirst => &["lock_all/holder waits for a reader x"],
         Fault::OpenedLate => &["lock_all/two targets alone x"],
-        Fault::LockAllIgnored | Fault::StageIgnored | Fault::NotDrained => {
-            &["lock_all/one holder, rank"]
-        }
+        Fault::LockAllIgnored
+        | Fault::StageIgnored
+        | Fault::NotDrained
+        | Fault::RevocationIgnored
+        | Fault::ReadersNotAwaited
+        | Fault::BiasIgnored => &["lock_all/one holder, rank"],
+        Fault::GenerationIgnored => &["lock_all/late revocation x"],
         other => found_by_failure(other),
     }
 }

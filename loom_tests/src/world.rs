@@ -2,7 +2,7 @@
 
 pub use crate::data::Data;
 use crate::prim::{Backoff, FailedWord, JobFailed, ParkWord, Waiter, model};
-use crate::sync::{Locker, OwnNode, QueueNode};
+use crate::sync::{Locker, OwnNode, QueueNode, Reader};
 use std::sync::Arc;
 
 /// The job: how its ranks wait, and the word that ends every wait.
@@ -31,9 +31,15 @@ impl Job {
 pub struct Nodes {
     nodes: [QueueNode; 4],
     own: [OwnNode; 4],
+    biases: bool,
 }
 
 impl Nodes {
+    /// Of ranks that bias the window whenever they take its lock for lock_all; others never do.
+    pub fn biasing() -> Nodes {
+        Nodes { biases: true, ..Nodes::default() }
+    }
+
     /// What `f` does as the rank `me` that locks a target.
     pub fn locker<R>(&self, me: usize, target: usize, f: impl FnOnce(&Locker<'_, '_>) -> R) -> R {
         let node_of = |rank: u32| &self.nodes[rank as usize];
@@ -44,6 +50,15 @@ impl Nodes {
     /// What that rank knows of its own node.
     pub fn own(&self, me: usize) -> (u32, &OwnNode) {
         (me as u32, &self.own[me])
+    }
+
+    /// That rank, which locks all targets.
+    pub fn reader(&self, me: usize) -> Reader<'_> {
+        Reader {
+            node: &self.nodes[me],
+            own: &self.own[me],
+            patience: if self.biases { 1 } else { u32::MAX },
+        }
     }
 
     /// All of them.

@@ -6,7 +6,8 @@ use crate::machine::{
 use crate::prim::{Backoff, FailedWord, JobFailed, ParkWord, Waiter, Word32, Word64};
 use crate::sync::channel::{MailWords, RecordState};
 use crate::sync::{
-    self, Line, LockType, LockWords, Locker, OpenEpochs, OwnNode, Queueing, Round, notify, watch,
+    self, Line, LockType, LockWords, Locker, OpenEpochs, OwnNode, Queueing, Reader, Round, notify,
+    watch,
 };
 use crate::sync::{
     Barrier, BarrierWords, FenceKind, MOST_WITHOUT_TREE, PostSlot, PscwWords, Tree, TreeLine,
@@ -193,13 +194,21 @@ pub fn fence(machine: &Machine) -> Cost {
     })
 }
 
-/// Locks of a window, none of them exclusive.
+/// Locks of a window, none of them exclusive, some time after the first one: the window is biased.
 pub fn lock_all(machine: &Machine) -> Cost {
     let (job, window) = (Job::new(machine.ranks), WindowWords::default());
     let targets: Vec<LockWords> = each(machine.ranks);
-    machine.cost(|rank, _: &mut ()| {
-        passed(sync::lock_all(&window.lock_all, &targets, &job.waiter(rank)));
-        sync::unlock_all(&window.lock_all);
+    machine.cost(|rank, (own, passages): &mut (OwnNode, u32)| {
+        let node = targets[rank as usize].node();
+        let (window, reader) = (&window.lock_all, Reader { node, own, patience: 1 });
+        // At first: some rank biases the window, and all see that.
+        for _ in 0..if *passages == 0 { 40 } else { 1 } {
+            if !sync::try_lock_all(window, reader) {
+                passed(sync::lock_all(window, &targets, reader, &job.waiter(rank)));
+            }
+            sync::unlock_all(window, node);
+        }
+        *passages += 1;
     })
 }
 

@@ -116,6 +116,8 @@ pub(super) fn mem_sync(site: Site) {
         site,
         Site::LockAlone
             | Site::LockAllOpens
+            | Site::LockAllReads
+            | Site::LockAllRevokes
             | Site::ShardAlone
             | Site::ShardAnnounce
             | Site::ShardWithdrawn

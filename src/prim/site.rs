@@ -27,6 +27,14 @@ pub enum Site {
     LockAllOpens,
     /// Carry: the first `lock_all` of a window, between these looks and the word that lets others pass.
     LockAllOpened,
+    /// `lock_all` by the own word, between the word and the look whether the window is biased. A full barrier.
+    LockAllReads,
+    /// An exclusive `lock` that ends the bias, before it looks for readers. A full barrier.
+    LockAllRevokes,
+    /// Carry: an exclusive `lock` that ends the bias, between these looks and the word that lets others pass.
+    LockAllRevoked,
+    /// An exclusive `lock`, between the window's lock and the look whether the window is biased again.
+    LockBeside,
     /// `lock_all`, after the grant.
     LockAllPost,
     /// `unlock_all`, before the release.
@@ -354,6 +362,14 @@ pub enum Fault {
     NotDrained,
     /// The first `lock_all` waits for them while it holds the window's lock.
     OpenedLate,
+    /// `lock_all` by the own word does not look whether the bias is being revoked.
+    RevocationIgnored,
+    /// An exclusive locker does not wait for the ranks that hold `lock_all` by their own words.
+    ReadersNotAwaited,
+    /// An exclusive locker does not look whether the window is biased.
+    BiasIgnored,
+    /// A revocation that comes late ends that of a later bias.
+    GenerationIgnored,
     /// An exclusive locker whose wait for its target fails keeps the window's lock.
     WindowLockLeft,
     /// A waiter sleeps without announcing itself.

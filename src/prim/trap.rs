@@ -23,7 +23,7 @@ macro_rules! events {
 events! {
     MemSync(Site):
         FencePre FencePost PostPre StartPost CompletePre WaitPost LockAlone LockPost UnlockPre LockAllOpens
-        LockAllOpened LockAllPost
+        LockAllOpened LockAllReads LockAllRevokes LockAllRevoked LockBeside LockAllPost
         UnlockAllPre Flush FlushAll FlushLocal FlushLocalAll WinSync CollectivePre
         CollectivePost PairArrived ArrivalCarry ReleaseCarry AccumulatePost AccumulatePre HeapPost HeapPre NoticePre Alarm LookPost
         LookPre AttachPost AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter

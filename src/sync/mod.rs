@@ -5,6 +5,7 @@ pub mod channel;
 mod exclusion;
 mod gather;
 mod lock;
+mod lock_all;
 mod lock_state;
 pub mod notify;
 mod open_epochs;
@@ -26,12 +27,14 @@ pub use barrier::{
 pub use exclusion::{Exclusion, Sharing};
 pub use gather::{GatherPlace, Gathering, gather};
 pub use lock::LockWords;
+pub use lock_all::{
+    LockAllWords, Reader, lock_all, lock_all_nocheck, try_lock_all, unlock_all, unlock_all_nocheck,
+};
 pub use lock_state::{LockSide, MAX_RANKS, Queueing};
 pub use open_epochs::OpenEpochs;
 pub use passive::{
-    LockAllWords, LockType, flush, flush_all, flush_beside, flush_local, flush_local_all, lock,
-    lock_all, lock_all_nocheck, lock_nocheck, try_lock, try_lock_all, unlock, unlock_all,
-    unlock_all_nocheck, unlock_nocheck, unlock_queued, win_sync,
+    LockType, flush, flush_all, flush_beside, flush_local, flush_local_all, lock, lock_nocheck,
+    try_lock, unlock, unlock_nocheck, unlock_queued, win_sync,
 };
 pub use pscw::{PostSlot, PostTable, PscwWords, complete, post, start_one, started, test, wait};
 pub use queue::{Locker, OwnNode, QueueNode, holder};

@@ -1,11 +1,11 @@
-//! Lock, unlock, lock_all, unlock_all (MPI-2.2 §11.4.3, MPI-4 "Lock"), flush and win_sync.
+//! Lock, unlock (MPI-2.2 §11.4.3, MPI-4.1 §12.5.3), flush and win_sync.
 
 use super::lock::{LockOwner, LockWords};
+use super::lock_all::LockAllWords;
 use super::lock_state::{LockSide, Queueing};
 use super::queue::{Locker, OwnNode};
 use crate::prim::{
-    CachePadded, Fault, JobFailed, ProcSync, Site, Waiter, Word32, mem_sync, mem_sync_beside,
-    planted, proc_sync,
+    Fault, JobFailed, ProcSync, Site, Waiter, mem_sync, mem_sync_beside, planted, proc_sync,
 };
 
 /// How a target's lock is held.
@@ -32,76 +32,6 @@ pub enum LockType {
     Shared,
     /// `MPI_LOCK_EXCLUSIVE`.
     Exclusive,
-}
-
-/// The words by which `lock_all` and the exclusive locks of any target exclude each other.
-///
-/// Until the first `lock_all` of the window, an exclusive locker takes its target's lock alone. From then on it
-/// takes the window's lock first.
-///
-/// ```text
-///   first lock_all                        exclusive lock
-///     stage = opening                       enter the target
-///     mem_sync(LockAllOpens)                mem_sync(LockAlone)
-///     wait until no target is held          stage is unused? -> granted
-///     mem_sync(LockAllOpened)               leave the target; window first
-///     stage = open
-/// ```
-///
-/// Either the left side sees the holder, or the right side sees the stage. The left side holds nothing meanwhile.
-#[repr(C)]
-#[derive(Default)]
-pub struct LockAllWords {
-    lock: CachePadded<LockWords>,
-    /// Unused, opening, open. Seldom written, so exclusive lockers share the line.
-    stage: CachePadded<Word32>,
-}
-
-impl LockAllWords {
-    const OPENING: u32 = 1;
-    const OPEN: u32 = 2;
-
-    /// Whether a `lock_all` has begun.
-    #[inline]
-    fn is_used(&self) -> bool {
-        self.stage.load() != 0
-    }
-
-    /// Whether exclusive lockers take the window's lock first, all of them.
-    #[inline]
-    fn is_open(&self) -> bool {
-        self.stage.load() == Self::OPEN
-    }
-
-    /// Whether any rank holds the lock on a side; see [`LockWords::is_held`].
-    pub fn is_held(&self, side: LockSide) -> bool {
-        self.lock.is_held(side)
-    }
-
-    /// The first `lock_all`: waits for the ranks that hold a target's lock alone.
-    #[cold]
-    fn open<'a>(
-        &self,
-        targets: impl IntoIterator<Item = &'a LockWords>,
-        waiter: &Waiter<'_>,
-    ) -> Result<(), JobFailed> {
-        // Another rank may have opened it meanwhile.
-        let _ = self.stage.compare_exchange(0, Self::OPENING);
-        // Publishes the stage before the looks at the targets: a full barrier, paired with LockAlone. Fails
-        // without it, or as a weaker barrier: models/lock_all.rs, by loom_tests/tests/mutants.rs.
-        mem_sync(Site::LockAllOpens);
-        for target in targets {
-            if target.is_held(LockSide::RightExclusive) && !planted(Fault::NotDrained) {
-                target.enter(LockSide::Left, Queueing::Fair, waiter)?;
-                target.leave(LockSide::Left);
-            }
-        }
-        // Carry: observes what the holders published (UnlockPre) and publishes it to the ranks that see the stage
-        // (LockAllPost). Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.
-        mem_sync(Site::LockAllOpened);
-        self.stage.store(Self::OPEN);
-        Ok(())
-    }
 }
 
 /// `MPI_Win_lock` by rank `origin` on one target; `window` are the window's `lock_all` words.
@@ -132,11 +62,11 @@ fn lock_exclusively(
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
     let enter = || target.enter_exclusively(queueing, locker, waiter);
-    if !window.is_used() {
+    if !window.stage().is_used() {
         let queued = enter()?;
         // As in `try_lock_alone`; the queue may have admitted this rank without an instruction of its own.
         mem_sync(Site::LockAlone);
-        if !window.is_used() || planted(Fault::StageIgnored) {
+        if !window.stage().is_used() || planted(Fault::StageIgnored) {
             granted_to(target, locker, queued, true);
             return Ok(());
         }
@@ -150,12 +80,12 @@ fn lock_exclusively(
     // The window's lock first, so that no target is held while waiting for a `lock_all`
     // holder (README, invariant 8).
     if !planted(Fault::LockAllIgnored) {
-        window.lock.enter(LockSide::RightShared, queueing, waiter)?;
+        window.enter_right(locker, queueing, waiter)?;
     }
     if !target_first {
         entered = enter();
         if entered.is_err() && !planted(Fault::WindowLockLeft) {
-            window.lock.leave(LockSide::RightShared);
+            window.leave_right();
         }
     }
     granted_to(target, locker, entered?, planted(Fault::LockAllIgnored));
@@ -189,14 +119,14 @@ fn try_lock_exclusively(
     rank: u32,
     queueing: Queueing,
 ) -> bool {
-    if !window.is_used() {
+    if !window.stage().is_used() {
         return try_lock_alone(window, target, rank, queueing);
     }
-    if !window.lock.try_enter(LockSide::RightShared, queueing) {
+    if !window.try_enter_right(queueing) {
         return false;
     }
     if !target.try_enter(LockSide::RightExclusive, queueing) {
-        window.lock.leave(LockSide::RightShared);
+        window.leave_right();
         return false;
     }
     granted();
@@ -218,7 +148,7 @@ fn try_lock_alone(
     // Publishes the holder before the look at the stage: a full barrier, paired with LockAllOpens. Fails
     // without it, or as a weaker barrier: models/lock_all.rs, by loom_tests/tests/mutants.rs.
     mem_sync_beside(Site::LockAlone);
-    if window.is_used() && !planted(Fault::StageIgnored) {
+    if window.stage().is_used() && !planted(Fault::StageIgnored) {
         // The slow path takes the window's lock.
         target.leave(LockSide::RightExclusive);
         return false;
@@ -270,7 +200,7 @@ pub fn unlock_queued(
     released();
     target.leave_queue(locker);
     if !is_alone {
-        window.lock.leave(LockSide::RightShared);
+        window.leave_right();
     }
 }
 
@@ -292,7 +222,7 @@ fn unlock_exclusively(window: &LockAllWords, target: &LockWords) {
     released();
     target.leave(LockSide::RightExclusive);
     if !is_alone {
-        window.lock.leave(LockSide::RightShared);
+        window.leave_right();
     }
 }
 
@@ -311,70 +241,6 @@ pub fn unlock_nocheck() {
     // Publishes this holder's accesses; pairs with LockPost of later holders.
     // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::UnlockPre);
-}
-
-/// `MPI_Win_lock_all`: a shared lock on every target. From the second one of a window on, its cost does not depend
-/// on their number. Not collective. Blocks while any target is locked exclusively.
-#[doc(alias = "MPI_Win_lock_all")]
-pub fn lock_all<'a>(
-    window: &LockAllWords,
-    targets: impl IntoIterator<Item = &'a LockWords>,
-    waiter: &Waiter<'_>,
-) -> Result<(), JobFailed> {
-    if planted(Fault::OpenedLate) {
-        window.lock.enter(LockSide::LeftOfShared, Queueing::Fair, waiter)?;
-    }
-    if !window.is_open() {
-        window.open(targets, waiter)?;
-    }
-    if !planted(Fault::OpenedLate) {
-        window.lock.enter(LockSide::LeftOfShared, Queueing::Fair, waiter)?;
-    }
-    granted_all();
-    Ok(())
-}
-
-/// [`lock_all`], if it need not block.
-#[inline]
-pub fn try_lock_all(window: &LockAllWords) -> bool {
-    let entered = window.is_open() && window.lock.try_enter(LockSide::LeftOfShared, Queueing::Fair);
-    if entered {
-        granted_all();
-    }
-    entered
-}
-
-#[inline]
-fn granted_all() {
-    proc_sync(ProcSync::LockGranted);
-    // Observes what exclusive holders of any target published; pairs with their UnlockPre, or with LockAllOpened.
-    // Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.
-    mem_sync_beside(Site::LockAllPost);
-}
-
-/// `MPI_Win_lock_all` with NOCHECK: the MEM_SYNC without the PROC_SYNC.
-#[doc(alias = "MPI_Win_lock_all")]
-pub fn lock_all_nocheck() {
-    // As `lock_nocheck`.
-    mem_sync(Site::LockAllPost);
-}
-
-/// `MPI_Win_unlock_all`. Never blocks.
-#[doc(alias = "MPI_Win_unlock_all")]
-#[inline]
-pub fn unlock_all(window: &LockAllWords) {
-    // Publishes this holder's accesses; pairs with LockPost of later exclusive holders.
-    // Fails without it: models/lock_all.rs, by loom_tests/tests/mutants.rs.
-    mem_sync_beside(Site::UnlockAllPre);
-    proc_sync(ProcSync::LockReleased);
-    window.lock.leave(LockSide::LeftOfShared);
-}
-
-/// `MPI_Win_unlock_all` of a NOCHECK lock: the MEM_SYNC without the PROC_SYNC.
-#[doc(alias = "MPI_Win_unlock_all")]
-pub fn unlock_all_nocheck() {
-    // As `unlock_nocheck`.
-    mem_sync(Site::UnlockAllPre);
 }
 
 /// `MPI_Win_flush`: operations are eager, so it only orders them before the rank's next accesses. A

@@ -43,6 +43,8 @@ pub struct QueueNode {
     target: Word32,
     /// For reports: the rank that has announced itself, plus one.
     behind: Word32,
+    /// Whether the rank holds the window's lock_all by this word, or looks whether it can (`lock_all.rs`).
+    pub(super) reading: ParkWord,
 }
 
 /// What a process knows of its rank's node.
@@ -53,6 +55,8 @@ pub struct OwnNode {
     held: Word32,
     /// Whether the latest passage met others.
     contends: Word32,
+    /// How often the rank has locked all by the window's lock since it has biased the window (`lock_all.rs`).
+    pub(super) unbiased: Word32,
 }
 
 /// A rank that locks a target, with its node and those of the others.
@@ -88,6 +92,7 @@ impl OwnNode {
         self.generation.store(0);
         self.held.store(0);
         self.contends.store(0);
+        self.unbiased.store(0);
     }
 
     /// Whether the next lock begins with the queue.

@@ -162,11 +162,12 @@ impl Synchronization<'_> {
         state.may_wait(BOTH)?;
         hints.may_have_locks(self.calls, Call::LockAll)?;
         let nocheck = assert.is_nocheck();
-        if let Err(slow) = self.transport().try_lock_all(nocheck) {
+        let own = self.transport().words_of(self.calls.rank().0);
+        if let Err(slow) = self.transport().try_lock_all(own, nocheck) {
             state.wait(Call::LockAll, BOTH);
             return Err(slow);
         }
-        self.transport().leave_fence(self.calls.rank().0);
+        own.open.leave_fence();
         self.calls.epochs.locked_all(nocheck);
         Ok(())
     }
@@ -215,7 +216,8 @@ impl Synchronization<'_> {
 
     #[inline(always)]
     fn end_lock_all(self) -> Fast {
-        let released = self.transport().release_all(self.calls.epochs.may_unlock_all()?);
+        let released =
+            self.transport().release_all(self.calls.rank(), self.calls.epochs.may_unlock_all()?);
         self.calls.epochs.unlocked_all();
         released
     }

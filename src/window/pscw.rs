@@ -25,7 +25,7 @@ impl Synchronization<'_> {
         calls.allowed(Call::Post, Rank::NULL, calls.epochs.may_post(own))?;
         let lock = &transport.words_of(own).lock;
         let is_locked = lock.is_held(LockSide::Left) || lock.is_held(LockSide::RightExclusive);
-        if is_locked || transport.words.lock_all.is_held(LockSide::LeftOfShared) {
+        if is_locked || transport.is_locked_all() {
             return Err(calls.refused(Call::Post, Rank::NULL, Refusal::PartLocked));
         }
         calls.asserting(None, || Asserted {

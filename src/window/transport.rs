@@ -17,8 +17,8 @@ use crate::group::Rank;
 use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use crate::shm::{BiasedMutex, Placed, PlacedSlice};
 use crate::sync::{
-    self, Arrivals, Barrier, FenceKind, LockSide, Locker, OwnNode, PostSlot, QueueNode, Queueing,
-    RankWords, Round, Tree, TreeLine, WindowWords, watch,
+    self, Arrivals, Barrier, FenceKind, Locker, OwnNode, PostSlot, QueueNode, Queueing, RankWords,
+    Reader, Round, Tree, TreeLine, WindowWords, watch,
 };
 use std::panic::Location;
 use std::sync::Arc;
@@ -499,14 +499,26 @@ impl Transport {
         calls.foreign(Call::Unlock, window.unlock(target.0))
     }
 
+    /// A rank of this process that locks all targets.
+    #[inline(always)]
+    fn reader<'a>(&'a self, own: &'a RankWords) -> Reader<'a> {
+        Reader::new(own.lock.node(), &self.node, self.ranks.len() as u32)
+    }
+
+    /// Whether any rank holds `lock_all`.
+    pub(super) fn is_locked_all(&self) -> bool {
+        self.words.lock_all.is_locked_all(self.ranks.iter().map(|words| words.lock.node()))
+    }
+
     /// Locks all targets, if that need not wait.
     #[inline(always)]
-    pub(super) fn try_lock_all(&self, nocheck: bool) -> Fast {
+    pub(super) fn try_lock_all(&self, own: &RankWords, nocheck: bool) -> Fast {
         if nocheck {
             sync::lock_all_nocheck();
             return Ok(());
         }
-        let locked = self.foreign().is_none() && sync::try_lock_all(&self.words.lock_all);
+        let locked =
+            self.foreign().is_none() && sync::try_lock_all(&self.words.lock_all, self.reader(own));
         if locked { Ok(()) } else { Err(Slow::Waits) }
     }
 
@@ -525,19 +537,21 @@ impl Transport {
             record.set(&Awaited { kind: AwaitedKind::LockAll, holder, ..Awaited::default() });
         };
         let targets = self.ranks.iter().map(|words| &*words.lock);
-        sync::lock_all(&self.words.lock_all, targets, &calls.recording_waiter(at, &describe))
+        let reader = self.reader(self.words_of(calls.rank().0));
+        let waiter = calls.recording_waiter(at, &describe);
+        sync::lock_all(&self.words.lock_all, targets, reader, &waiter)
             .map_err(|failed| calls.job_failed(failed, Call::LockAll))
     }
 
     /// Releases the lock of all targets.
     #[inline(always)]
-    pub(super) fn release_all(&self, nocheck: bool) -> Fast {
+    pub(super) fn release_all(&self, own: Rank, nocheck: bool) -> Fast {
         if nocheck {
             sync::unlock_all_nocheck();
         } else if self.foreign().is_some() {
             return Err(Slow::Waits);
         } else {
-            sync::unlock_all(&self.words.lock_all);
+            sync::unlock_all(&self.words.lock_all, self.words_of(own.0).lock.node());
         }
         self.ring_all();
         Ok(())
@@ -557,8 +571,7 @@ impl Transport {
     /// What is in the way of a lock that this rank waits for.
     fn wanted_lock(&self, calls: &Calls, lock_type: LockType, target: u32) -> Awaited<'_> {
         let holder = self.exclusive_holder(calls, target);
-        let of_all =
-            lock_type == LockType::Exclusive && self.words.lock_all.is_held(LockSide::LeftOfShared);
+        let of_all = lock_type == LockType::Exclusive && self.is_locked_all();
         let kind = match holder {
             None if of_all => AwaitedKind::LockAllEnds,
             _ => AwaitedKind::Lock,

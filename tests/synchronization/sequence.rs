@@ -54,6 +54,10 @@ fn is_drawn(event: &Event) -> bool {
                     | Site::LockAlone
                     | Site::LockAllOpens
                     | Site::LockAllOpened
+                    | Site::LockAllReads
+                    | Site::LockAllRevokes
+                    | Site::LockAllRevoked
+                    | Site::LockBeside
                     | Site::LockCarry
                     | Site::TablePre
                     | Site::TableCarry
@@ -299,13 +303,15 @@ fn uncontended_locks_have_no_fence_beside_the_drawn_ones() {
     spmd(1, |world: &Comm| {
         let win = words(world, 1);
         let alone: &[Event] = &[MemSync(Site::LockAlone)];
+        let beside: &[Event] = &[MemSync(Site::LockBeside)];
         let opening: &[Event] = &[MemSync(Site::LockAllOpens), MemSync(Site::LockAllOpened)];
         for (alone, opening) in [(alone, opening), (NOTHING, NOTHING)] {
             for lock_type in [LockType::Shared, LockType::Exclusive] {
                 // An exclusive locker that is not alone leaves the window's lock, too.
                 let (entry, looks) = match lock_type {
                     LockType::Shared => (NOTHING, 1),
-                    LockType::Exclusive => (alone, 2 - alone.len()),
+                    LockType::Exclusive if alone.is_empty() => (beside, 2),
+                    LockType::Exclusive => (alone, 1),
                 };
                 assert_eq!(lock_events(&win, lock_type), [entry, LOCK].concat());
                 let unlock = [UNLOCK, &[MemSync(Site::ParkWaker); 2][..looks]].concat();
@@ -315,8 +321,29 @@ fn uncontended_locks_have_no_fence_beside_the_drawn_ones() {
             let unlock_all = [UNLOCK_ALL, &[MemSync(Site::ParkWaker)]].concat();
             assert_eq!(record(|| win.unlock_all().unwrap()).1, unlock_all);
         }
+        uncontended_locks_of_a_biased_window(&win);
         free(win);
     });
+}
+
+/// Looks: of a reader, whether the bias is being revoked; of an exclusive locker, for readers; and whether the window
+/// is biased again.
+fn uncontended_locks_of_a_biased_window(win: &Win) {
+    let unlock_all = [UNLOCK_ALL, &[MemSync(Site::ParkWaker)]].concat();
+    let reads: &[Event] = &[MemSync(Site::LockAllReads)];
+    let mut ways = Vec::new();
+    for _ in 0..20 {
+        ways.push(record(|| win.lock_all().unwrap()).1);
+        assert_eq!(record(|| win.unlock_all().unwrap()).1, unlock_all);
+    }
+    ways.dedup();
+    assert_eq!(ways, [LOCK_ALL.to_vec(), [reads, LOCK_ALL].concat()]);
+    let beside = MemSync(Site::LockBeside);
+    let revoking = [MemSync(Site::LockAllRevokes), MemSync(Site::LockAllRevoked), beside];
+    for looks in [&revoking[..], &[beside]] {
+        assert_eq!(lock_events(win, LockType::Exclusive), [looks, LOCK].concat());
+        win.unlock(Rank(0)).unwrap();
+    }
 }
 
 /// The fences that the drawings leave to "messages": who sleeps in lock announces itself, and who

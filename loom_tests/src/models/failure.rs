@@ -112,6 +112,11 @@ const SCENARIOS: &[Scenario] = &[
         &[exclusive_after_all, exclusive_over],
     ),
     held("exclusive lock under lock_all", &[all, all_over], &[exclusive, exclusive_over]),
+    held(
+        "exclusive lock under lock_all, biased",
+        &[all_again, all_over],
+        &[exclusive, exclusive_over],
+    ),
     held("lock_all", &[exclusive, exclusive_over], &[all, all_over]),
 ];
 
@@ -142,7 +147,7 @@ struct Memory {
 
 /// One execution. Rank 0 is the survivor, 1 the victim, 2 the launcher if it is apart.
 fn fails(scenario: &'static Scenario, stop: usize, launcher: Launcher) {
-    let world = || World { slots: each(1), ..World::default() };
+    let world = || World { slots: each(1), nodes: Nodes::biasing(), ..World::default() };
     let failed = stop < scenario.victim.len();
     run(launcher.threads(), world, move |w, me| match me {
         0 => survives(scenario, stop, w),
@@ -286,10 +291,17 @@ fn shared_over(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
 }
 
 fn all(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    lock_all(&w.window, [&w.target], &w.job.waiter())
+    lock_all(&w.window, [&w.target], w.nodes.reader(0), &w.job.waiter())
+}
+
+/// By the word of the rank: the first one biases the window.
+fn all_again(w: &World, memory: &mut Memory) -> Result<(), JobFailed> {
+    all(w, memory)?;
+    all_over(w, memory)?;
+    all(w, memory)
 }
 
 fn all_over(w: &World, _: &mut Memory) -> Result<(), JobFailed> {
-    unlock_all(&w.window);
+    unlock_all(&w.window, w.nodes.reader(0).node);
     Ok(())
 }

@@ -68,7 +68,7 @@ fn world() -> World {
 /// flushes and sends on; rank 2 receives that, flushes and gets. Then the way back.
 fn relayed(ranks: usize, flush: Flush) {
     run(ranks, world, move |w, me| {
-        passed(lock_all(&w.window, [&w.target], &w.job.waiter()));
+        passed(lock_all(&w.window, [&w.target], w.nodes.reader(me), &w.job.waiter()));
         let receive = |k: usize| w.messages[k].receive(&w.job, 1);
         match me {
             0 => {
@@ -93,14 +93,14 @@ fn relayed(ranks: usize, flush: Flush) {
                 w.messages[2].send();
             }
         }
-        unlock_all(&w.window);
+        unlock_all(&w.window, w.nodes.reader(me).node);
     });
 }
 
 /// Both ranks are inside `lock_all`: a put, a flush and a message, and the same way back.
 fn there_and_back(ranks: usize, flush: Flush) {
     run(ranks, world, move |w, me| {
-        passed(lock_all(&w.window, [&w.target], &w.job.waiter()));
+        passed(lock_all(&w.window, [&w.target], w.nodes.reader(me), &w.job.waiter()));
         if me == 0 {
             w.data.set(1);
             flush();
@@ -116,7 +116,7 @@ fn there_and_back(ranks: usize, flush: Flush) {
             flush();
             w.messages[1].send();
         }
-        unlock_all(&w.window);
+        unlock_all(&w.window, w.nodes.reader(me).node);
     });
 }
 

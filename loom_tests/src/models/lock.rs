@@ -3,7 +3,7 @@
 use crate::explore::{BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
 use crate::sync::{
     LockAllWords, LockSide, LockType, LockWords, Queueing, holder, lock, lock_all, lock_nocheck,
-    try_lock, unlock_all, unlock_nocheck, unlock_queued,
+    try_lock, try_lock_all, unlock_all, unlock_nocheck, unlock_queued,
 };
 use crate::world::{Data, Job, Message, Nodes, each, passed, run};
 
@@ -143,13 +143,33 @@ pub(super) fn world(targets: usize) -> World {
 
 /// [`world`] after the first `lock_all`.
 pub(super) fn opened(targets: usize) -> World {
-    let w = world(targets);
-    passed(lock_all(&w.window, &w.targets, &w.job.waiter()));
-    unlock_all(&w.window);
+    after_one(world(targets))
+}
+
+/// [`opened`], and biased.
+pub(super) fn biased(targets: usize) -> World {
+    let w = after_one(World { nodes: Nodes::biasing(), ..world(targets) });
+    World { nodes: Nodes::default(), ..w }
+}
+
+fn after_one(w: World) -> World {
+    w.lock_all(0);
+    w.unlock_all(0);
     w
 }
 
 impl World {
+    pub fn lock_all(&self, me: usize) {
+        let reader = self.nodes.reader(me);
+        if !try_lock_all(&self.window, reader) {
+            passed(lock_all(&self.window, &self.targets, reader, &self.job.waiter()));
+        }
+    }
+
+    pub fn unlock_all(&self, me: usize) {
+        unlock_all(&self.window, self.nodes.reader(me).node);
+    }
+
     pub fn lock(&self, me: usize, target: usize, held: LockType, queueing: Queueing) {
         let (window, words, waiter) = (&self.window, &self.targets[target], self.job.waiter());
         if !try_lock(window, words, held, self.nodes.own(me), queueing) {
@@ -162,6 +182,16 @@ impl World {
     pub fn unlock(&self, me: usize, target: usize, held: LockType) {
         let words = &self.targets[target];
         self.nodes.locker(me, target, |locker| unlock_queued(&self.window, words, held, locker));
+    }
+
+    /// A rank begins to lock a target exclusively, and fails before it has waited.
+    pub fn fail_to_lock(&self, me: usize, target: usize) {
+        let (window, words, job) = (&self.window, &self.targets[target], Job::default());
+        job.failed.set(1);
+        let (held, queueing, waiter) = (LockType::Exclusive, Queueing::Fair, job.waiter());
+        let locked =
+            self.nodes.locker(me, target, |l| lock(window, words, held, l, queueing, &waiter));
+        assert!(locked.is_err(), "a rank that has failed goes on");
     }
 
     /// Counts up both elements of a target under its exclusive lock.
@@ -197,6 +227,7 @@ impl World {
             let of_targets = self.targets.iter().any(|lock| lock.is_held(side));
             assert!(!of_targets && !self.window.is_held(side), "a lock is left held");
         }
+        assert!(!self.window.is_locked_all(self.nodes.all()), "lock_all is left held");
     }
 }
 

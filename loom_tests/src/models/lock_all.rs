@@ -1,24 +1,34 @@
 //! `lock_all` against exclusive lockers, and the scenarios that would deadlock without the
 //! invariants 6 and 7 of `src/sync/README.md`.
 
-use super::lock::{World, opened, world};
+use super::lock::{World, biased, opened, world};
 use crate::explore::{BOUND_1, BOUND_2, BOUND_3, BOUND_5, EXHAUSTIVE, Model, WIDE};
-use crate::sync::{
-    LockType, Queueing, lock_all, lock_all_nocheck, try_lock_all, unlock_all, unlock_all_nocheck,
-};
-use crate::world::{passed, run};
+use crate::sync::{LockType, Queueing, lock_all_nocheck, unlock_all_nocheck};
+use crate::world::{Nodes, run};
 
 /// The models of this protocol.
 pub fn models() -> Vec<Model> {
     let mut models = vec![
         Model::new("lock_all", "nocheck", 2, nocheck),
         Model::new("lock_all", "two targets alone", 2, two_alone).within(BOUND_3, BOUND_5),
+        Model::new("lock_all", "late revocation", 2, late_revocation).within(BOUND_3, BOUND_5),
         Model::new("lock_all", "nested, two exclusive", 4, nested_four).within(WIDE, BOUND_2),
     ];
-    // The first `lock_all` of a window makes many more executions.
+    for reader in 0..2 {
+        let name = format!("biased again, rank {reader} reads");
+        let model = Model::new("lock_all", &name, 2, move |n| biased_again(n, reader));
+        models.push(model.within(BOUND_3, BOUND_5));
+    }
+    for reader in 0..3 {
+        let name = format!("two targets revoked, rank {reader} reads");
+        let model = Model::new("lock_all", &name, 3, move |n| two_revoked(n, reader));
+        models.push(model.within(BOUND_2, BOUND_2));
+    }
+    // The first `lock_all` of a window makes many more executions, and so does the end of the bias.
     let unused = ("", world as Start, [BOUND_1, BOUND_2], BOUND_5);
     let used = (", opened", opened as Start, [BOUND_2, BOUND_3], EXHAUSTIVE);
-    for (when, world, of_three, deep) in [unused, used] {
+    let readers = (", biased", biased as Start, [BOUND_1, BOUND_2], BOUND_5);
+    for (when, world, of_three, deep) in [unused, used, readers] {
         let model = |name: &str, ranks, body: fn(usize, Start)| {
             Model::new("lock_all", &format!("{name}{when}"), ranks, move |n| body(n, world))
         };
@@ -42,20 +52,8 @@ pub fn models() -> Vec<Model> {
     models
 }
 
-/// Makes the words: before the first `lock_all` of the window, or after it.
+/// Makes the words: before the first `lock_all` of the window; after it, biased or not.
 type Start = fn(usize) -> World;
-
-impl World {
-    fn lock_all(&self) {
-        if !try_lock_all(&self.window) {
-            passed(lock_all(&self.window, &self.targets, &self.job.waiter()));
-        }
-    }
-
-    fn unlock_all(&self) {
-        unlock_all(&self.window);
-    }
-}
 
 /// Every rank reads all targets under `lock_all`, then writes one under its exclusive lock.
 pub(super) fn read_all_write_one(ranks: usize, world: Start) {
@@ -63,14 +61,14 @@ pub(super) fn read_all_write_one(ranks: usize, world: Start) {
         ranks,
         move || world(2),
         |w, me| {
-            w.lock_all();
+            w.lock_all(me);
             w.look(0);
             w.look(1);
-            w.unlock_all();
+            w.unlock_all(me);
             w.write(me, (me + 1) % 2);
-            w.lock_all();
+            w.lock_all(me);
             w.look(0);
-            w.unlock_all();
+            w.unlock_all(me);
         },
     );
     w.assert_free();
@@ -85,13 +83,65 @@ pub(super) fn holders(ranks: usize, writer: usize, world: Start) {
             if me == writer {
                 w.write(me, 0);
             } else {
-                w.lock_all();
+                w.lock_all(me);
                 w.look(0);
-                w.unlock_all();
+                w.unlock_all(me);
             }
         },
     );
     w.assert_free();
+}
+
+/// One rank reads both targets by its own word. Of the others, which write one each, one ends the bias.
+fn two_revoked(ranks: usize, reader: usize) {
+    let w = run(
+        ranks,
+        || biased(2),
+        move |w, me| {
+            if me != reader {
+                return w.write(me, usize::from(me == (reader + 1) % 3));
+            }
+            w.lock_all(me);
+            w.look(0);
+            w.look(1);
+            w.unlock_all(me);
+        },
+    );
+    w.assert_free();
+}
+
+/// Both ranks write, and end the bias. One biases the window again, and reads by its own word.
+fn biased_again(ranks: usize, reader: usize) {
+    let w = run(ranks, biasing, move |w, me| {
+        w.write(me, 0);
+        for _ in 0..if me == reader { 2 } else { 0 } {
+            w.lock_all(me);
+            w.look(0);
+            w.unlock_all(me);
+        }
+    });
+    w.assert_free();
+}
+
+/// As `biased_again`, and a third rank begins to end the second bias, and fails. Rank 0 may come too late to the end of
+/// the first one: it must not take the second for ended.
+fn late_revocation(ranks: usize) {
+    run(ranks, biasing, |w, me| {
+        w.write(me, 0);
+        if me == 1 {
+            w.lock_all(me);
+            w.unlock_all(me);
+            w.lock_all(me);
+            w.fail_to_lock(2, 0);
+            w.look(0);
+            w.unlock_all(me);
+        }
+    });
+}
+
+/// [`biased`], and whenever a rank takes the window's lock again.
+fn biasing() -> World {
+    World { nodes: Nodes::biasing(), ..biased(1) }
 }
 
 /// NOCHECK: the messages of the program keep the accesses apart.
@@ -136,10 +186,10 @@ pub(super) fn nested(ranks: usize, world: Start) {
             }
             1 => w.write(me, 0),
             _ => {
-                w.lock_all();
+                w.lock_all(me);
                 w.look(0);
                 w.look(1);
-                w.unlock_all();
+                w.unlock_all(me);
             }
         },
     );
@@ -162,10 +212,10 @@ fn two_alone(ranks: usize) {
                 w.unlock(me, 0, LockType::Exclusive);
             }
             _ => {
-                w.lock_all();
+                w.lock_all(me);
                 w.look(0);
                 w.look(1);
-                w.unlock_all();
+                w.unlock_all(me);
             }
         },
     );
@@ -181,10 +231,10 @@ fn holder_waits(ranks: usize, world: Start) {
         move || world(1),
         |w, me| match me {
             0 => {
-                w.lock_all();
+                w.lock_all(me);
                 w.look(0);
                 w.messages[0].receive(&w.job, 1);
-                w.unlock_all();
+                w.unlock_all(me);
             }
             1 => {
                 w.read(me, 0);
@@ -217,9 +267,9 @@ fn nested_four(ranks: usize) {
                 w.write(me, 0);
             }
             2 => {
-                w.lock_all();
+                w.lock_all(me);
                 w.look(0);
-                w.unlock_all();
+                w.unlock_all(me);
             }
             _ => w.write(me, 1),
         },

@@ -25,7 +25,9 @@ const SYNCS: [(&str, Completes); 7] = [
         };
         w.sync_and_ring(rank, unlock);
     }),
-    ("after unlock_all", |w, rank| w.sync_and_ring(rank, || unlock_all(&w.window))),
+    ("after unlock_all", |w, rank| {
+        w.sync_and_ring(rank, || unlock_all(&w.window, w.nodes.reader(1 - rank).node))
+    }),
     ("after complete", |w, rank| {
         w.sync_and_ring(rank, || complete(std::iter::once(&w.pscw)));
     }),
@@ -143,7 +145,7 @@ fn one_writer(ranks: usize, watcher: usize, completes: Completes) {
                     passed(lock(&w.window, &w.target, held, locker, queueing, &waiter));
                 });
             } else if unlocks_all {
-                passed(lock_all(&w.window, [&w.target], &waiter));
+                passed(lock_all(&w.window, [&w.target], w.nodes.reader(me), &waiter));
             }
             w.write(watcher);
             completes(w, watcher);
