@@ -369,7 +369,7 @@ fn accesses_of_the_program_itself_are_found() {
     if !has("cc") || !has("timeout") {
         return;
     }
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("accesses-of-the-program");
     let source = Path::new(SOURCES).join("ends/own.c");
     let mut compiler = installed("rmacc");
     good(&compiler.args(["-race", "-O1", "-o"]).args([&program, &source]).output().unwrap());

@@ -37,6 +37,7 @@ fn every_fault_is_planted_somewhere() {
         include_str!("../../src/sync/channel.rs"),
         include_str!("../../src/sync/gather.rs"),
         include_str!("../../src/sync/lock.rs"),
+        include_str!("../../src/sync/lock_all.rs"),
         include_str!("../../src/sync/lock_state.rs"),
         include_str!("../../src/sync/notify.rs"),
         include_str!("../../src/sync/open_epochs.rs"),
