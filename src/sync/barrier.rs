@@ -299,7 +299,6 @@ impl<'w> Barrier<'w> {
 /// epoch that ends. `ring` wakes watchers; it is called after the arrival and before any wait.
 ///
 /// Collective; blocks until all `ranks` have arrived, except as [`FenceKind::ArriveOnly`].
-#[doc(alias = "MPI_Win_fence")]
 #[inline]
 pub fn fence<'w>(
     words: impl Into<Barrier<'w>>,

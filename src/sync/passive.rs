@@ -37,7 +37,6 @@ pub enum LockType {
 /// `MPI_Win_lock` by rank `origin` on one target; `window` are the window's `lock_all` words.
 ///
 /// Blocks while a conflicting lock is held. The target takes no part.
-#[doc(alias = "MPI_Win_lock")]
 pub fn lock(
     window: &LockAllWords,
     target: &LockWords,
@@ -178,7 +177,6 @@ fn granted_to(target: &LockWords, locker: &Locker<'_, '_>, queued: bool, is_alon
 }
 
 /// `MPI_Win_lock` with NOCHECK: the MEM_SYNC without the PROC_SYNC.
-#[doc(alias = "MPI_Win_lock")]
 pub fn lock_nocheck() {
     // Observes what the holders published that the caller knows to have left; pairs with their
     // UnlockPre. Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
@@ -186,7 +184,6 @@ pub fn lock_nocheck() {
 }
 
 /// `MPI_Win_unlock` by a rank that may hold some lock through its node. Never blocks.
-#[doc(alias = "MPI_Win_unlock")]
 #[cold]
 pub fn unlock_queued(
     window: &LockAllWords,
@@ -205,7 +202,6 @@ pub fn unlock_queued(
 }
 
 /// `MPI_Win_unlock` by a rank that holds no lock through its node. Never blocks.
-#[doc(alias = "MPI_Win_unlock")]
 #[inline(always)]
 pub fn unlock(window: &LockAllWords, target: &LockWords, held: LockType) {
     if held == LockType::Exclusive {
@@ -236,7 +232,6 @@ fn released() {
 }
 
 /// `MPI_Win_unlock` of a NOCHECK lock: the MEM_SYNC without the PROC_SYNC.
-#[doc(alias = "MPI_Win_unlock")]
 pub fn unlock_nocheck() {
     // Publishes this holder's accesses; pairs with LockPost of later holders.
     // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
@@ -246,7 +241,6 @@ pub fn unlock_nocheck() {
 /// `MPI_Win_flush`: operations are eager, so it only orders them before the rank's next accesses. A
 /// full barrier: of two ranks that put, flush and get crosswise, at least one sees the other's put.
 /// Never blocks.
-#[doc(alias = "MPI_Win_flush")]
 #[inline(always)]
 pub fn flush() {
     // Fails without it, or as a weaker barrier: models/flush.rs, by loom_tests/tests/mutants.rs.
@@ -262,7 +256,6 @@ pub fn flush_beside() {
 }
 
 /// `MPI_Win_flush_all`: [`flush`] for every target.
-#[doc(alias = "MPI_Win_flush_all")]
 #[inline(always)]
 pub fn flush_all() {
     // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.
@@ -271,7 +264,6 @@ pub fn flush_all() {
 
 /// `MPI_Win_flush_local`: an eager operation that is complete at the origin is complete at the
 /// target, so it orders exactly what [`flush`] orders.
-#[doc(alias = "MPI_Win_flush_local")]
 #[inline(always)]
 pub fn flush_local() {
     // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.
@@ -279,7 +271,6 @@ pub fn flush_local() {
 }
 
 /// `MPI_Win_flush_local_all`: [`flush_local`] for every target.
-#[doc(alias = "MPI_Win_flush_local_all")]
 #[inline(always)]
 pub fn flush_local_all() {
     // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.
@@ -288,7 +279,6 @@ pub fn flush_local_all() {
 
 /// `MPI_Win_sync`: orders this rank's local loads and stores against its synchronisation before and
 /// after. Never blocks.
-#[doc(alias = "MPI_Win_sync")]
 #[inline(always)]
 pub fn win_sync() {
     // Fails without it: models/flush.rs, by loom_tests/tests/mutants.rs.

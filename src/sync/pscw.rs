@@ -82,7 +82,6 @@ impl PostTable {
 /// `MPI_Win_post`: exposes this rank's window to the origins whose slots are given.
 ///
 /// Never blocks. With NOCHECK `slots` is empty: the PROC_SYNC is dropped, the MEM_SYNC stays.
-#[doc(alias = "MPI_Win_post")]
 pub fn post<'a>(slots: impl Iterator<Item = &'a PostSlot>) {
     let mut slots = slots.peekable();
     // Publishes this rank's local loads and stores; pairs with StartPost of each origin through
@@ -114,7 +113,6 @@ pub fn started() {
 }
 
 /// `MPI_Win_complete`: ends this origin's epoch at each target. Never blocks.
-#[doc(alias = "MPI_Win_complete")]
 pub fn complete<'a>(targets: impl Iterator<Item = &'a PscwWords>) {
     let mut targets = targets.peekable();
     // Publishes this origin's accesses; pairs with WaitPost of each target through `completed`.
@@ -139,7 +137,6 @@ fn all_complete(completed: u32, awaited: u32) -> bool {
 /// `MPI_Win_wait` for `origins` completes after the `seen` that this target has consumed.
 ///
 /// Blocks until the last of them.
-#[doc(alias = "MPI_Win_wait")]
 pub fn wait(
     words: &PscwWords,
     origins: u32,
@@ -159,7 +156,6 @@ pub fn wait(
 }
 
 /// `MPI_Win_test`: [`wait`] that returns `false`, without any effect, instead of blocking.
-#[doc(alias = "MPI_Win_test")]
 pub fn test(words: &PscwWords, origins: u32, seen: &mut u32) -> bool {
     let awaited = seen.wrapping_add(origins);
     if !all_complete(words.completed.0.load(), awaited) {
