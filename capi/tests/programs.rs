@@ -136,18 +136,24 @@ fn under_rmarun(ranks: u32, program: &Path) -> Output {
     command.args(["--require-join", "-n", &ranks.to_string()]).arg(program).output().unwrap()
 }
 
-/// MPICH's transport measures the machine when it starts. On a busy one it measures a bandwidth of 0
-/// and fails; the program then runs once more.
+/// Where MPICH 5.0.2 itself fails on a busy machine, in one start of twenty: messages of two groups that make their
+/// communicators one after the other meet. The program then runs again.
+const FAILS_AT_TIMES: &str = "internal_Comm_create_from_group";
+
 fn under_mpich(mpich: &Path, ranks: u32, program: &Path) -> Output {
     let mut command = Command::new("timeout");
     command.arg(LIMIT).arg(mpich.join("bin/mpiexec")).args(["-n", &ranks.to_string()]);
     // The library that the program was linked with is that of another folder.
     command.env("LD_LIBRARY_PATH", mpich.join("lib")).arg(program);
-    let output = command.output().unwrap();
-    match text(&output.stderr).contains("invalid bandwidth 0.00") {
-        true => command.output().unwrap(),
-        false => output,
+    let mut run = || command.output().unwrap();
+    let mut output = run();
+    for _ in 0..8 {
+        if output.status.success() || !text(&output.stderr).contains(FAILS_AT_TIMES) {
+            break;
+        }
+        output = run();
     }
+    output
 }
 
 #[track_caller]
