@@ -190,7 +190,7 @@ impl Detector {
         let idle = |(rank, _): &(u32, Sleep)| {
             view.standing(*rank).map_or(0, |standing| standing.idle_threads)
         };
-        let idle = now.asleep.iter().map(idle).min().unwrap_or_default();
+        let idle = now.asleep.iter().map(idle).fold(0, u32::saturating_add);
         // As many as ranks sleep, so they are those ranks. The process numbers in the segment may be
         // damaged or belong to another namespace.
         let have = have_mapped(self.segment)?;
@@ -199,9 +199,12 @@ impl Detector {
         if outsiders || have.len() != now.asleep.len() {
             return None;
         }
-        let handlers: Option<Vec<bool>> =
-            { have.iter() }.map(|id| alone_but_for_handlers(*id, idle, not_awaited)).collect();
-        Some(handlers?.contains(&true))
+        let others: Option<Vec<(u32, bool)>> =
+            have.iter().map(|id| threads_and_handlers(*id, not_awaited)).collect();
+        let others = others?;
+        // Each idle thread is one of these.
+        let besides = others.iter().map(|(threads, _)| threads.saturating_sub(1)).sum::<u32>();
+        (besides <= idle).then(|| others.iter().any(|(_, handles)| *handles))
     }
 }
 
@@ -259,16 +262,15 @@ fn has_looked(first: &(u32, Sleep), now: &(u32, Sleep), looks: u32) -> bool {
     now.1.looks.saturating_sub(first.1.looks) >= looks
 }
 
-/// Whether a process handles signals beside `not_awaited`, which could end a wait; `None` if it has a debugger, or several
-/// threads besides those that are `idle`.
-fn alone_but_for_handlers(pid: u32, idle: u32, not_awaited: &[c_int]) -> Option<bool> {
+/// The threads of a process, and whether it handles a signal that is none of `not_awaited`; `None` if that is
+/// unknown, or a debugger might change what the process does.
+fn threads_and_handlers(pid: u32, not_awaited: &[c_int]) -> Option<(u32, bool)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let threads: u32 = field("Threads:")?.parse().ok()?;
-    let is_alone = threads.saturating_sub(1) <= idle && field("TracerPid:") == Some("0");
     let handled = u64::from_str_radix(field("SigCgt:")?, 16).ok()?;
     let not_awaited = not_awaited.iter().fold(0, |mask, signal| mask | 1u64 << (signal - 1));
-    is_alone.then_some(handled & !not_awaited != 0)
+    (field("TracerPid:")? == "0").then_some((threads, handled & !not_awaited != 0))
 }
 
 /// The descendants of this process that have the file behind the descriptor mapped; `None` if that is

@@ -146,6 +146,12 @@ impl Context {
         self.slot.idle_threads.store(threads);
     }
 
+    /// Records one more such thread.
+    pub(crate) fn add_idle_thread(&self) {
+        let threads = self.slot.idle_threads.load();
+        self.slot.idle_threads.store(threads.saturating_add(1));
+    }
+
     /// Records that this rank has finalized, once.
     pub(crate) fn leave(&self) {
         // The end of a forked process does not end the rank.

@@ -133,6 +133,7 @@ pub mod launch;
 #[doc(hidden)]
 #[path = "../launcher/mod.rs"]
 pub mod launcher;
+mod mail;
 mod memory;
 mod message;
 mod mixer;

@@ -33,6 +33,8 @@ const RULES: &[Rule] = &[
             "src/shm/biased.rs",
             // Atomics and loops over elements by address; long double.
             "src/datatype/machine.rs",
+            // Private memory of this rank that its own thread writes for others.
+            "src/mail/scatter.rs",
             // Put and get: origin buffers and checked target memory.
             "src/ops/transfer.rs",
             // Accumulates: the same.
@@ -129,6 +131,7 @@ const LAYERS: &[&[&str]] = &[
     &["foreign"],
     &["launch"],
     &["context"],
+    &["mail"],
     &["attribute", "group"],
     &["comm"],
     &["universe"],

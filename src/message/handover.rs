@@ -2,10 +2,10 @@
 //! which the receiver frees.
 
 use super::mailbox::MailboxState;
-use super::outgoing::{Head, RecordKind};
 use super::slots::{MessageFailure, Payload, RequestOutcome, RequestStage, Slot};
 use crate::context::Context;
 use crate::error::Result;
+use crate::mail::{Head, RecordKind};
 use crate::shm::AllocError;
 
 impl MailboxState {

@@ -1,100 +1,9 @@
-//! The receiver's side of the queues: the records, in order.
+//! A receive that takes its message from a queue itself.
 
 use super::matching::Envelope;
-use super::outgoing::{Chunk, Head, RecordKind, damaged};
-use super::pool::give_back;
-use crate::error::Result;
+use crate::mail::{Head, RecordKind, Sources, give_back};
 use crate::ops::Incoming;
-use crate::shm::{GRANULE, MessageWords, Placed, Segment};
-use crate::sync::channel::{MailWords, QueueWords};
-use std::sync::Arc;
-
-/// A queue from another rank to this one.
-pub(super) struct IncomingQueue {
-    /// The sender, as a rank of the job.
-    pub(super) sender: u32,
-    words: Placed<QueueWords>,
-    chunk: Chunk,
-    /// Where in the chunk the next record is.
-    at: u64,
-    /// Chunks that have been left behind, modulo 2³².
-    left: u32,
-}
-
-/// A record that has been found.
-pub(super) struct Record {
-    pub(super) head: Head,
-    /// Where its bytes are.
-    pub(super) inside: u64,
-    stride: u64,
-}
-
-impl IncomingQueue {
-    /// Whether there is a record that has not been read.
-    #[inline]
-    fn has_next(&self, segment: &Segment) -> bool {
-        let words = segment.mapping().view::<MessageWords>(self.chunk.offset + self.at);
-        words.is_ok_and(|words| words.state.found() != 0)
-    }
-
-    /// The next record, if there is one; links are followed.
-    #[inline(always)]
-    pub(super) fn next(&mut self, segment: &Segment) -> Result<Option<Record>> {
-        loop {
-            let offset = self.chunk.offset + self.at;
-            let words: &MessageWords = segment.mapping().view(offset)?;
-            let kind = words.state.found();
-            if kind == 0 {
-                return Ok(None);
-            }
-            let head = Head {
-                kind: RecordKind::of_word(kind).ok_or_else(damaged)?,
-                tag: words.tag.load() as i32,
-                context: [words.context[0].load(), words.context[1].load()],
-                bytes: words.bytes.load(),
-                token: words.token.load(),
-                place: words.place.load(),
-            };
-            if head.kind != RecordKind::Link {
-                return self.record(head, offset + MessageWords::HEAD).map(Some);
-            }
-            let next = Chunk { offset: head.place, bytes: head.bytes };
-            let is_place = next.offset.is_multiple_of(GRANULE);
-            let inside = segment.mapping().at(next.offset, next.bytes);
-            if inside.is_none() || !is_place || next.bytes < 2 * MessageWords::ALIGN {
-                return Err(damaged());
-            }
-            (self.chunk, self.at) = (next, 0);
-            self.left = self.left.wrapping_add(1);
-            self.words.leave(self.left);
-        }
-    }
-
-    #[inline(always)]
-    fn record(&self, head: Head, inside: u64) -> Result<Record> {
-        let bytes = if head.kind == RecordKind::Data { head.bytes } else { 0 };
-        let stride = MessageWords::stride(bytes).ok_or_else(damaged)?;
-        // Behind it there is space for a link.
-        let end = self.at.checked_add(stride).and_then(|at| at.checked_add(MessageWords::ALIGN));
-        match end.is_some_and(|end| end <= self.chunk.bytes) && head.tag >= 0 {
-            true => Ok(Record { head, inside, stride }),
-            false => Err(damaged()),
-        }
-    }
-
-    /// The record has been read.
-    #[inline]
-    pub(super) fn pass(&mut self, record: &Record) {
-        self.at += record.stride;
-    }
-}
-
-/// The known queues to this rank.
-#[derive(Default)]
-pub(super) struct Sources {
-    pub(super) all: Vec<IncomingQueue>,
-    newest: u32,
-}
+use crate::shm::Segment;
 
 /// The outcome of a receive that looks at the queues itself.
 pub(super) enum TakenMessage {
@@ -144,43 +53,5 @@ impl Sources {
             return TakenMessage::Message(envelope, bytes);
         }
         taken
-    }
-
-    /// Whether a known queue has a record that has not been read.
-    #[inline]
-    pub(super) fn have_next(&self, segment: &Segment) -> bool {
-        self.all.iter().any(|source| source.has_next(segment))
-    }
-
-    /// Finds queues that were created since the last time.
-    #[inline]
-    pub(super) fn find(&mut self, segment: &Arc<Segment>, mail: &MailWords) -> Result<()> {
-        match mail.newest(self.newest) {
-            None => Ok(()),
-            Some(newest) => self.add(segment, newest),
-        }
-    }
-
-    #[cold]
-    fn add(&mut self, segment: &Arc<Segment>, newest: u32) -> Result<()> {
-        let mut number = newest;
-        while number != self.newest {
-            // Each rank makes one.
-            if number == 0 || self.all.len() >= segment.layout().ranks as usize {
-                return Err(damaged());
-            }
-            let words: Placed<QueueWords> = segment.place(u64::from(number) * GRANULE)?;
-            let (sender, next) = (words.sender.load(), words.next());
-            let chunk = Chunk { offset: words.chunk[0].load(), bytes: words.chunk[1].load() };
-            let inside = segment.mapping().at(chunk.offset, chunk.bytes);
-            let is_place = chunk.offset.is_multiple_of(GRANULE);
-            if inside.is_none() || !is_place || sender >= segment.layout().ranks {
-                return Err(damaged());
-            }
-            self.all.push(IncomingQueue { sender, words, chunk, at: 0, left: 0 });
-            number = next;
-        }
-        self.newest = newest;
-        Ok(())
     }
 }

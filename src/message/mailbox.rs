@@ -5,15 +5,14 @@
 //! has not arrived yet, for every observer, and costs no copy.
 
 use super::driven::AllDriven;
-use super::incoming::{Record, Sources, TakenMessage};
+use super::incoming::TakenMessage;
 use super::matching::{Envelope, Posted, Unexpected};
-use super::outgoing::{Head, OutgoingQueue, RecordKind};
-use super::pool::{BlockPool, give_back};
 use super::request::publish_clock;
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot, Slots};
 use crate::context::{Context, ProgressEngine};
 use crate::error::{Error, Place, Result};
 use crate::group::Rank;
+use crate::mail::{BlockPool, Head, OutgoingQueue, Record, RecordKind, Sources, give_back};
 use crate::ops::Incoming;
 use crate::prim::{ParkWord, Word32};
 use crate::shm::{AllocError, BiasedGuard, BiasedMutex, Placed, Segment};

@@ -5,7 +5,7 @@
 //! bell; queues grow without limit. The receiver matches messages and receives in its own memory
 //! ([`matching`]). A short message is in its record; if the receive has been posted, it is copied from
 //! there straight to the buffer. A longer one is in a block of the segment that its receiver returns
-//! ([`pool`]). If it is too long for that, its record has its address. The receiver then fetches it, by the
+//! (`mail/pool.rs`). If it is too long for that, its record has its address. The receiver then fetches it, by the
 //! kernel if it is private memory of the sender, and acknowledges it; then the send is complete. If the
 //! kernel refuses that, the sender copies it to memory of the segment.
 //!
@@ -22,9 +22,7 @@ mod handover;
 mod incoming;
 mod mailbox;
 mod matching;
-mod outgoing;
 mod owned;
-mod pool;
 mod probe;
 mod receive;
 mod request;

@@ -3,7 +3,6 @@
 use super::Status;
 use super::mailbox::{Mailbox, MailboxState};
 use super::matching::Envelope;
-use super::outgoing::damaged;
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
 use super::wait::End;
 use crate::call::Call;
@@ -12,6 +11,7 @@ use crate::comm::{Comm, CommMembers};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::group::Rank;
+use crate::mail::damaged;
 use crate::prim::{Awaited, AwaitedKind};
 use crate::shm::{AllocError, is_forked};
 use std::fmt;

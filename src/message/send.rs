@@ -2,8 +2,6 @@
 
 use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
-use super::outgoing::{Head, RecordKind};
-use super::pool::give_back;
 use super::request::publish_clock;
 use super::slots::{MessageFailure, Payload, RequestOutcome, RequestStage, Slot};
 use super::{Channel, MessageRequest, SendMode, Status};
@@ -11,6 +9,7 @@ use crate::call::Call;
 use crate::comm::{Comm, CommMembers};
 use crate::error::{Error, Result};
 use crate::group::Rank;
+use crate::mail::{Head, RecordKind, give_back};
 use crate::ops::{Origin, Outgoing};
 use crate::shm::is_forked;
 

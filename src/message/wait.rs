@@ -2,11 +2,11 @@
 
 use super::mailbox::{Mailbox, MailboxState, Pull, mail};
 use super::matching::Envelope;
-use super::outgoing::{Head, RecordKind};
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
 use crate::comm::CommMembers;
 use crate::context::Context;
 use crate::error::Result;
+use crate::mail::{Head, RecordKind};
 use crate::prim::{Awaited, JobFailed, WaitRecord, Waiter};
 use crate::shm::{AllocError, is_gone};
 use std::panic::Location;

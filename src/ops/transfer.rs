@@ -228,8 +228,8 @@ impl<'d> Transfer<'d> {
     }
 }
 
-/// The number of pieces in one request to the kernel.
-const BATCH: usize = 512;
+/// The most pieces that are moved by one request.
+const BATCH: usize = 1 << 14;
 
 impl<'w> Communication<'w> {
     /// Does a put or a get.

@@ -7,6 +7,10 @@
 
 use super::account::Asleep;
 use super::{Account, Backoff, FailedWord, Fault, ParkWord, Site, planted};
+use std::time::Duration;
+
+/// How long such a sleep lasts at most.
+const LONG: Duration = Duration::from_secs(3600);
 
 /// The condition that ends a wait which may never be satisfied any more.
 pub trait Failure {
@@ -192,5 +196,14 @@ impl Waiter<'_> {
                 }
             }
         }
+    }
+}
+
+/// Sleeps until `ready(value)`: the wait of a thread that serves other ranks, which neither spins nor ends when
+/// the job fails.
+pub fn sleep_until(word: &ParkWord, ready: impl Fn(u32) -> bool) {
+    let deaf = FailedWord::default();
+    while !ready(word.load()) {
+        word.sleep_unless(&deaf, Site::ParkWaiter, Some((false, LONG)), &ready);
     }
 }

@@ -253,7 +253,8 @@ impl SegmentLayout {
         let signals = place(SIGNALS * of(size_of::<CachePadded<ParkWord>>()), GRANULE);
         let announcements = place(n * of(size_of::<RankAnnouncements>()), GRANULE);
         let shards = place(of(size_of::<ShardWords>()), GRANULE);
-        let mail = place(n * of(size_of::<MailWords>()), GRANULE);
+        // Of each rank, and of the thread that writes to its memory.
+        let mail = place(2 * n * of(size_of::<MailWords>()), GRANULE);
         let stages = place(start.stages_of_world().end(), GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
         let check = is_checked.then(|| CheckTables::new(ranks, |bytes| place(bytes, GRANULE)));

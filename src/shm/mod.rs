@@ -57,15 +57,15 @@ pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
     Direction, File, FileKind, Piece, Process, STAT_BYTES, admit, close_on_exec, duplicate,
-    has_more_rights, is_forked, is_gone, kill_this_process, largest_segment, nonce, notice_forks,
-    page_size, read_here, stat_of, takes_output, total_memory,
+    has_more_rights, is_forked, is_gone, is_writable, kill_this_process, largest_segment, nonce,
+    notice_forks, page_size, read_here, spawn_deaf, stat_of, takes_output, total_memory,
 };
 pub(crate) use parts::{PartOf, Parts};
 pub(crate) use pattern::{Offsets, Pattern, Steps, Strip};
 pub(crate) use placement::SegmentPlacement;
 
 pub(crate) use record::{Recording, Write, WriteRecords};
-pub(crate) use segment::{Advice, OTHER_VERSION, Placed, PlacedSlice, Segment};
+pub(crate) use segment::{Advice, Mapping, OTHER_VERSION, Placed, PlacedSlice, Segment};
 pub(crate) use shards::Shards;
 pub(crate) use slot::{CallWord, RankSlot, WindowHeader};
 pub(crate) use span::{Part, Span, range_at};

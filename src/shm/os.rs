@@ -9,14 +9,16 @@ use nix::fcntl::{FallocateFlags, FcntlArg, FdFlag, OFlag, SealFlag, fallocate, f
 use nix::libc::{c_ulong, iovec, process_vm_readv, process_vm_writev};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::mman::{shm_open, shm_unlink};
+use nix::sys::mman::{MmapAdvise, madvise, shm_open, shm_unlink};
 use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::stat::Mode;
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::ptr::NonNull;
 use std::slice::from_mut;
 use std::sync::OnceLock;
 
@@ -626,6 +628,27 @@ fn advance(vectors: &mut &mut [iovec], mut bytes: usize) {
         first.iov_base = first.iov_base.wrapping_byte_add(bytes);
         first.iov_len -= bytes;
     }
+}
+
+/// Maps the pages of private memory of this process, and returns whether all can be written.
+pub(crate) fn is_writable(span: std::ops::Range<usize>) -> bool {
+    let first = span.start - span.start % page_size() as usize;
+    let Some(start) = NonNull::new(std::ptr::with_exposed_provenance_mut(first)) else {
+        return false;
+    };
+    // SAFETY: the advice changes no byte, and is refused for what is not mapped. Refused before Linux 5.14.
+    let done = unsafe { madvise(start, span.end - first, MmapAdvise::MADV_POPULATE_WRITE) };
+    done.is_ok()
+}
+
+/// Starts a thread of the library that takes no signal of the program.
+pub(crate) fn spawn_deaf(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    // It calls nothing of the program.
+    let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(256 << 10);
+    let spawned = builder.spawn(work);
+    before.thread_set_mask()?;
+    spawned.map(drop)
 }
 
 /// Allows `tracer` and its descendants to access this process's private memory, where the system

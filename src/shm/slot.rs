@@ -15,7 +15,8 @@ pub(crate) struct RankSlot {
     doing: CallWord,
     /// The process that has joined, by its number in its own namespace.
     pub(crate) pid: Word32,
-    /// How many of its threads make no calls, besides one that makes all: of the harness of a test.
+    /// How many of its threads make no calls, besides one that makes all: of the harness of a test, and the one
+    /// that writes for other ranks.
     pub(crate) idle_threads: Word32,
     /// What it waits for while it sleeps.
     pub(crate) wait: WaitRecord,

@@ -10,6 +10,7 @@ use crate::error::{Error, Place, Result};
 use crate::foreign;
 use crate::group::Rank;
 use crate::launch;
+use crate::mail::serve;
 use crate::shm::{Part, Parts, Process, Span, is_gone};
 use bytemuck::{Pod, Zeroable};
 
@@ -114,6 +115,7 @@ fn offer(comm: &Comm, start: *mut u8, bytes: u64, disp_unit: u64) -> Offer {
 fn admit(comm: &Comm) {
     if comm.size() > 1 {
         launch::admit_ranks();
+        serve(comm.context());
     }
 }
 

@@ -13,6 +13,7 @@ use crate::datatype::{Carrier, Element, Integer};
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Rank;
+use crate::mail::scatter;
 use crate::op::Op;
 use crate::prim::{JobFailed, ParkWord};
 use crate::shm::{
@@ -361,6 +362,11 @@ impl ExposedMemory {
                 Ok(())
             }
             Via::Kernel(process) => {
+                // SAFETY: the caller's obligations.
+                if direction == Direction::Put && unsafe { scattered(calls, call, target, pieces) }?
+                {
+                    return Ok(());
+                }
                 // SAFETY: the caller's obligations; the window exposes the others.
                 let moved = unsafe { process.move_pieces(direction, pieces) };
                 moved.map_err(|error| kernel_error(calls, call, target.rank, error))
@@ -486,6 +492,25 @@ impl ExposedMemory {
             _ => target,
         }
     }
+}
+
+/// Whether a thread of the target has written the pieces, many of which it writes faster than the kernel.
+///
+/// # Safety
+/// The obligations of [`ExposedMemory::move_pieces`], of [`Direction::Put`].
+unsafe fn scattered(
+    calls: &Calls,
+    call: Call,
+    target: &Target<'_>,
+    pieces: &[Piece],
+) -> Result<bool> {
+    let comm = calls.comm();
+    let rank = comm.world_ranks()[target.rank as usize];
+    let waiter = comm.members().waiter();
+    let has_left = || has_left(comm, target.rank).unwrap_or(true);
+    // SAFETY: the caller's obligations.
+    let written = unsafe { scatter(calls.context(), rank, pieces, &waiter, has_left) }?;
+    written.map_err(|failed| calls.job_failed(failed, call))
 }
 
 /// How private memory of `target`, of that process, is accessed.

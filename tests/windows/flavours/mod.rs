@@ -4,5 +4,6 @@
 mod create;
 mod dynamic;
 mod ring;
+mod scattered;
 mod shared;
 mod unreachable;

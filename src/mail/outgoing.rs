@@ -17,15 +17,15 @@ const SPARE: usize = 16;
 
 /// Bytes of the segment that records are written to.
 #[derive(Clone, Copy)]
-pub(super) struct Chunk {
-    pub(super) offset: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Chunk {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
 }
 
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum RecordKind {
+pub(crate) enum RecordKind {
     /// A message whose bytes follow; the sender waits for [`RecordKind::TakenMessage`] if it has a token.
     Data = 1,
     /// A message whose bytes are at an address of the sender's process.
@@ -57,31 +57,31 @@ impl RecordKind {
         RecordKind::Block,
     ];
 
-    pub(super) fn of_word(word: u32) -> Option<RecordKind> {
+    pub(crate) fn of_word(word: u32) -> Option<RecordKind> {
         RecordKind::ALL.get(word.checked_sub(1)? as usize).copied()
     }
 }
 
 /// The words of a record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
-    pub(super) kind: RecordKind,
-    pub(super) tag: i32,
-    pub(super) context: [u64; 2],
-    pub(super) bytes: u64,
-    pub(super) token: u64,
-    pub(super) place: u64,
+pub(crate) struct Head {
+    pub(crate) kind: RecordKind,
+    pub(crate) tag: i32,
+    pub(crate) context: [u64; 2],
+    pub(crate) bytes: u64,
+    pub(crate) token: u64,
+    pub(crate) place: u64,
 }
 
 impl Head {
     /// One that is no message.
-    pub(super) fn control(kind: RecordKind, token: u64, place: u64, bytes: u64) -> Head {
+    pub(crate) fn control(kind: RecordKind, token: u64, place: u64, bytes: u64) -> Head {
         Head { kind, tag: 0, context: [0; 2], bytes, token, place }
     }
 }
 
 /// A queue from this rank to another one.
-pub(super) struct OutgoingQueue {
+pub(crate) struct OutgoingQueue {
     mail: Placed<MailWords>,
     words: Placed<QueueWords>,
     chunk: Chunk,
@@ -95,7 +95,7 @@ pub(super) struct OutgoingQueue {
 
 impl OutgoingQueue {
     /// Makes a queue from rank `own` to the rank whose mail that is.
-    pub(super) fn create(
+    pub(crate) fn create(
         segment: &Arc<Segment>,
         own: u32,
         mail: Placed<MailWords>,
@@ -118,7 +118,7 @@ impl OutgoingQueue {
 
     /// Appends a record with `inside` bytes after its words, and rings. `fill` writes them at the offset
     /// that is its argument.
-    pub(super) fn put(
+    pub(crate) fn put(
         &mut self,
         segment: &Arc<Segment>,
         head: &Head,
@@ -138,7 +138,7 @@ impl OutgoingQueue {
 
     /// [`OutgoingQueue::put`] if the chunk has space; whether it is done.
     #[inline]
-    pub(super) fn try_put(
+    pub(crate) fn try_put(
         &mut self,
         segment: &Segment,
         head: &Head,
@@ -248,6 +248,6 @@ fn new_chunk(
 }
 
 /// The error of a damaged queue.
-pub(super) fn damaged() -> Error {
+pub(crate) fn damaged() -> Error {
     Error::Damaged { what: "queue of messages" }
 }

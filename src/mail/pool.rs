@@ -21,7 +21,7 @@ const MOST: u64 = 1 << 20;
 
 /// The blocks of this rank.
 #[derive(Default)]
-pub(super) struct BlockPool {
+pub(crate) struct BlockPool {
     classes: [SizeClass; CLASSES],
 }
 
@@ -42,7 +42,7 @@ struct LentBlock {
 impl BlockPool {
     /// A block for a message of `bytes` bytes to rank `to` of the job; `None` if the message is too long, or
     /// there is no memory for it. The receiver has it until it calls [`give_back`].
-    pub(super) fn lend(&mut self, context: &Context, bytes: u64, to: u32) -> Result<Option<u64>> {
+    pub(crate) fn lend(&mut self, context: &Context, bytes: u64, to: u32) -> Result<Option<u64>> {
         if bytes > LONGEST {
             return Ok(None);
         }
@@ -105,9 +105,14 @@ impl SizeClass {
 }
 
 /// Returns a block, whose message has been copied from it or is discarded, to the rank that has lent it.
-pub(super) fn give_back(segment: &Segment, block: u64) -> Result<()> {
+pub(crate) fn give_back(segment: &Segment, block: u64) -> Result<()> {
     let is_block = words(segment, block)?.give_back();
     if is_block { Ok(()) } else { Err(damaged()) }
+}
+
+/// Whether the receiver has returned the block.
+pub(super) fn is_given_back(segment: &Segment, block: u64) -> bool {
+    words(segment, block).is_ok_and(BlockWords::is_free)
 }
 
 fn words(segment: &Segment, block: u64) -> Result<&BlockWords> {

@@ -1,0 +1,12 @@
+//! The queues of the segment by which ranks send each other records (`sync/channel.rs`), and blocks for what
+//! is long ([`pool`]): those of messages, and those by which a rank has its memory written ([`scatter`]).
+
+mod incoming;
+mod outgoing;
+mod pool;
+mod scatter;
+
+pub(crate) use incoming::{Record, Sources};
+pub(crate) use outgoing::{Head, OutgoingQueue, RecordKind, damaged};
+pub(crate) use pool::{BlockPool, give_back};
+pub(crate) use scatter::{scatter, serve};
