@@ -6,34 +6,21 @@
 //! no call of the library that waits for another rank. Where it cannot write, the origin has the kernel write, which
 //! has the error.
 
-#![allow(unsafe_code, reason = "memory that is known by its address")]
-
 use super::incoming::{Record, Sources};
 use super::outgoing::{Head, OutgoingQueue, RecordKind, damaged};
 use super::pool::{BlockPool, LONGEST, give_back, is_given_back};
 use crate::context::Context;
 use crate::error::Result;
 use crate::prim::{JobFailed, Waiter, sleep_until};
-use crate::shm::{Mapping, Piece, Placed, Segment, copy, is_writable, spawn_deaf};
+use crate::shm::{Mapping, Piece, PieceRun, Placed, Segment, spawn_deaf, write_here};
 use crate::sync::channel::MailWords;
 use bytemuck::{Pod, Zeroable};
-use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Fewer pieces are not worth that a thread wakes.
 const FEWEST: usize = 64;
 /// The most bytes from a piece to the next, on average: the thread touches the pages between them.
 const STRIDE: usize = 4096;
-
-/// Pieces of as many bytes at equal distances in the target's memory.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct PieceRun {
-    first: u64,
-    bytes: u64,
-    stride: u64,
-    count: u64,
-}
 
 /// The beginning of a request. The runs follow, and then the bytes of all pieces.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -106,86 +93,29 @@ fn serve_all(segment: &Arc<Segment>, mail: &MailWords) {
 fn write_pieces(segment: &Segment, record: &Record) -> Result<()> {
     let Head { place, bytes, .. } = record.head;
     let mapping = segment.mapping();
-    let base = mapping.at(place, bytes).ok_or_else(damaged)?;
+    mapping.at(place, bytes).ok_or_else(damaged)?;
     let mut request = ScatterRequest::zeroed();
     mapping.read(place, bytemuck::bytes_of_mut(&mut request))?;
     let runs = usize::try_from(request.runs).ok().filter(|runs| *runs as u64 <= bytes / RUN);
     let mut runs = vec![PieceRun::zeroed(); runs.ok_or_else(damaged)?];
     mapping.read(place + HEAD, bytemuck::cast_slice_mut(&mut runs))?;
-    let mut data = HEAD + RUN * request.runs;
-    let spans = runs.iter().map(|run| run.span(bytes)).collect::<Option<Vec<_>>>();
-    let spans = spans.ok_or_else(damaged)?;
-    let moved: u64 = runs.iter().map(|run| run.bytes * run.count).sum();
-    if data + moved > bytes {
-        return Err(damaged());
-    }
-    let first = spans.iter().map(|span| span.start).min().unwrap_or(0);
-    let end = spans.iter().map(|span| span.end).max().unwrap_or(0);
-    request.is_done = is_writable(first..end).into();
-    for run in runs.iter().filter(|_| request.is_done == 1) {
-        // SAFETY: 1. The block has that many bytes from there on. 2. The pages of the span are writable; the
-        // origin has found that a window of this rank exposes the pieces.
-        unsafe { run.write(base.wrapping_add(data as usize)) };
-        data += run.bytes * run.count;
-    }
+    let data = HEAD + RUN * request.runs;
+    let moved = write_here(&runs, mapping, place + data..place + bytes);
+    request.is_done = moved.ok_or_else(damaged)?.into();
     mapping.write(place, bytemuck::bytes_of(&request))?;
     give_back(segment, place)
 }
 
-impl PieceRun {
-    fn one(piece: &Piece) -> PieceRun {
-        PieceRun { first: piece.other as u64, bytes: piece.bytes as u64, stride: 0, count: 1 }
-    }
-
-    /// Whether the piece is the next one of the run, which it then has.
-    fn takes(&mut self, piece: &Piece) -> bool {
-        let Some(stride) = (piece.other as u64).checked_sub(self.first) else { return false };
-        let is_next = match self.count {
-            1 => stride >= self.bytes,
-            count => self.stride.checked_mul(count) == Some(stride),
-        };
-        let takes = is_next && piece.bytes as u64 == self.bytes;
-        if takes {
-            self.stride = if self.count == 1 { stride } else { self.stride };
-            self.count += 1;
-        }
-        takes
-    }
-
-    /// The addresses from the first piece to the end of the last, if the pieces have at most `most` bytes.
-    fn span(&self, most: u64) -> Option<Range<usize>> {
-        self.bytes.checked_mul(self.count).filter(|bytes| *bytes <= most)?;
-        let last = self.stride.checked_mul(self.count.checked_sub(1)?)?.checked_add(self.first)?;
-        Some(self.first as usize..last.checked_add(self.bytes)? as usize)
-    }
-
-    /// Copies the bytes of all pieces from `from`, where they lie one behind the other.
-    ///
-    /// # Safety
-    /// 1. `from` is valid for reads of all of them.
-    /// 2. The pieces are valid for writes.
-    unsafe fn write(&self, from: *const u8) {
-        let bytes = self.bytes as usize;
-        for k in 0..self.count as usize {
-            let to = self.first as usize + k * self.stride as usize;
-            let to = std::ptr::with_exposed_provenance_mut(to);
-            // SAFETY: 1. the caller's obligations. 2. A block of the segment is no private memory.
-            unsafe { copy(from.wrapping_add(k * bytes), to, bytes) };
-        }
-    }
-}
-
 /// Has the thread of `rank`, a rank of the job, write `pieces` to its memory, and waits for it while that rank
-/// has not left; returns whether they are written.
-///
-/// # Safety
-/// Each own piece is valid for reads, and a window of that rank exposes the other.
-pub(crate) unsafe fn scatter(
+/// has not left; returns whether they are written. `gather` copies the own pieces, one behind the other, to that
+/// offset of the segment.
+pub(crate) fn scatter(
     context: &Context,
     rank: u32,
     pieces: &[Piece],
     waiter: &Waiter<'_>,
     has_left: impl Fn() -> bool,
+    gather: impl FnOnce(&Mapping, u64) -> Result<()>,
 ) -> Result<std::result::Result<bool, JobFailed>> {
     static QUEUES: OnceLock<Mutex<ScatterQueues>> = OnceLock::new();
     let segment = &context.segment;
@@ -193,7 +123,7 @@ pub(crate) unsafe fn scatter(
     if mail(segment, rank)?.bell().load() == 0 {
         return Ok(Ok(false));
     }
-    let runs = runs(pieces);
+    let runs = PieceRun::all(pieces);
     let data = HEAD + RUN * runs.len() as u64;
     let bytes = data + bytes;
     // One request of this process at a time: another thread does not use the block before its answer is read.
@@ -204,8 +134,7 @@ pub(crate) unsafe fn scatter(
     let request = ScatterRequest { runs: runs.len() as u64, is_done: 0 };
     mapping.write(block, bytemuck::bytes_of(&request))?;
     mapping.write(block + HEAD, bytemuck::cast_slice(&runs))?;
-    // SAFETY: the caller's obligation.
-    unsafe { gather(mapping, block + data..block + bytes, pieces) }?;
+    gather(mapping, block + data)?;
     let head = Head::control(RecordKind::Staged, 0, block, bytes);
     let is_sent = match queues.queue(context, rank) {
         Some(queue) => queue.put(segment, &head, 0, |_| Ok(()), &context.excluded()).is_ok(),
@@ -240,30 +169,6 @@ fn bytes_of_many(pieces: &[Piece]) -> Option<u64> {
     }
     let is_short = HEAD + RUN * pieces.len() as u64 + bytes <= LONGEST;
     (is_short && end - first <= pieces.len() * STRIDE).then_some(bytes)
-}
-
-fn runs(pieces: &[Piece]) -> Vec<PieceRun> {
-    let mut runs: Vec<PieceRun> = Vec::new();
-    for piece in pieces {
-        if !runs.last_mut().is_some_and(|last| last.takes(piece)) {
-            runs.push(PieceRun::one(piece));
-        }
-    }
-    runs
-}
-
-/// Copies the own pieces to those bytes of the segment, one behind the other.
-///
-/// # Safety
-/// Each own piece is valid for reads; together they have as many bytes.
-unsafe fn gather(mapping: &Mapping, to: Range<u64>, pieces: &[Piece]) -> Result<()> {
-    let mut to = mapping.at(to.start, to.end - to.start).ok_or_else(damaged)?;
-    for piece in pieces {
-        // SAFETY: 1. the caller's obligations; the offsets are checked. 2. The block is this call's alone.
-        unsafe { copy(piece.own, to, piece.bytes) };
-        to = to.wrapping_add(piece.bytes);
-    }
-    Ok(())
 }
 
 impl ScatterQueues {

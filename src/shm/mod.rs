@@ -56,9 +56,10 @@ pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
-    Direction, File, FileKind, Piece, Process, STAT_BYTES, admit, close_on_exec, duplicate,
-    has_more_rights, is_forked, is_gone, is_writable, kill_this_process, largest_segment, nonce,
+    Direction, File, FileKind, Piece, PieceRun, Process, STAT_BYTES, admit, close_on_exec,
+    duplicate, has_more_rights, is_forked, is_gone, kill_this_process, largest_segment, nonce,
     notice_forks, page_size, read_here, spawn_deaf, stat_of, takes_output, total_memory,
+    write_here,
 };
 pub(crate) use parts::{PartOf, Parts};
 pub(crate) use pattern::{Offsets, Pattern, Steps, Strip};

@@ -3,7 +3,9 @@
 #![allow(unsafe_code, reason = "descriptors by their numbers, and addresses for the kernel")]
 
 use super::copy::copy;
+use super::segment::Mapping;
 use crate::error::{Error, Result};
+use bytemuck::{Pod, Zeroable};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FallocateFlags, FcntlArg, FdFlag, OFlag, SealFlag, fallocate, fcntl, open};
 use nix::libc::{c_ulong, iovec, process_vm_readv, process_vm_writev};
@@ -16,6 +18,7 @@ use nix::sys::stat::Mode;
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr::NonNull;
@@ -631,7 +634,7 @@ fn advance(vectors: &mut &mut [iovec], mut bytes: usize) {
 }
 
 /// Maps the pages of private memory of this process, and returns whether all can be written.
-pub(crate) fn is_writable(span: std::ops::Range<usize>) -> bool {
+fn is_writable(span: Range<usize>) -> bool {
     let first = span.start - span.start % page_size() as usize;
     let Some(start) = NonNull::new(std::ptr::with_exposed_provenance_mut(first)) else {
         return false;
@@ -639,6 +642,84 @@ pub(crate) fn is_writable(span: std::ops::Range<usize>) -> bool {
     // SAFETY: the advice changes no byte, and is refused for what is not mapped. Refused before Linux 5.14.
     let done = unsafe { madvise(start, span.end - first, MmapAdvise::MADV_POPULATE_WRITE) };
     done.is_ok()
+}
+
+/// Pieces of as many bytes at equal distances in the target's memory.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct PieceRun {
+    first: u64,
+    bytes: u64,
+    stride: u64,
+    count: u64,
+}
+
+impl PieceRun {
+    fn one(piece: &Piece) -> PieceRun {
+        PieceRun { first: piece.other as u64, bytes: piece.bytes as u64, stride: 0, count: 1 }
+    }
+
+    /// Whether the piece is the next one of the run, which it then has.
+    fn takes(&mut self, piece: &Piece) -> bool {
+        let Some(stride) = (piece.other as u64).checked_sub(self.first) else { return false };
+        let is_next = match self.count {
+            1 => stride >= self.bytes,
+            count => self.stride.checked_mul(count) == Some(stride),
+        };
+        let takes = is_next && piece.bytes as u64 == self.bytes;
+        if takes {
+            self.stride = if self.count == 1 { stride } else { self.stride };
+            self.count += 1;
+        }
+        takes
+    }
+
+    /// The addresses from the first piece to the end of the last, if the pieces have at most `most` bytes.
+    fn span(&self, most: u64) -> Option<Range<usize>> {
+        self.bytes.checked_mul(self.count).filter(|bytes| *bytes <= most)?;
+        let last = self.stride.checked_mul(self.count.checked_sub(1)?)?.checked_add(self.first)?;
+        Some(self.first as usize..last.checked_add(self.bytes)? as usize)
+    }
+
+    /// The runs of which `pieces` consist, in order.
+    pub(crate) fn all(pieces: &[Piece]) -> Vec<PieceRun> {
+        let mut runs: Vec<PieceRun> = Vec::new();
+        for piece in pieces {
+            if !runs.last_mut().is_some_and(|last| last.takes(piece)) {
+                runs.push(PieceRun::one(piece));
+            }
+        }
+        runs
+    }
+}
+
+/// Writes the bytes of `from`, an area of the segment, to the pieces of `runs` in this process, and returns whether all can be
+/// written; `None` if there are more pieces than bytes. The rank that has sent the places has found that a window
+/// of this process exposes them.
+pub(crate) fn write_here(runs: &[PieceRun], mapping: &Mapping, from: Range<u64>) -> Option<bool> {
+    let length = from.end - from.start;
+    let mut from = mapping.at(from.start, length)?;
+    let spans: Vec<Range<usize>> =
+        runs.iter().map(|run| run.span(length)).collect::<Option<_>>()?;
+    let pieces: u64 = runs.iter().map(|run| run.bytes * run.count).sum();
+    let first = spans.iter().map(|span| span.start).min()?;
+    let end = spans.iter().map(|span| span.end).max()?;
+    if pieces > length {
+        return None;
+    }
+    if !is_writable(first..end) {
+        return Some(false);
+    }
+    for run in runs {
+        for k in 0..run.count {
+            let to = std::ptr::with_exposed_provenance_mut((run.first + k * run.stride) as usize);
+            // SAFETY: 1. `from` has that many bytes, and the pages of the span can be written. 2. An area of the segment
+            // is no private memory.
+            unsafe { copy(from, to, run.bytes as usize) };
+            from = from.wrapping_add(run.bytes as usize);
+        }
+    }
+    Some(true)
 }
 
 /// Starts a thread of the library that takes no signal of the program.

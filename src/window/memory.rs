@@ -17,7 +17,7 @@ use crate::mail::scatter;
 use crate::op::Op;
 use crate::prim::{JobFailed, ParkWord};
 use crate::shm::{
-    Direction, Part, PartOf, Parts, Piece, PlacedSlice, Process, Span, copy, is_gone,
+    Direction, Mapping, Part, PartOf, Parts, Piece, PlacedSlice, Process, Span, copy, is_gone,
 };
 use crate::sync::{RankWords, Sharing};
 use bytemuck::{Zeroable, must_cast};
@@ -508,8 +508,17 @@ unsafe fn scattered(
     let rank = comm.world_ranks()[target.rank as usize];
     let waiter = comm.members().waiter();
     let has_left = || has_left(comm, target.rank).unwrap_or(true);
-    // SAFETY: the caller's obligations.
-    let written = unsafe { scatter(calls.context(), rank, pieces, &waiter, has_left) }?;
+    let gather = |mapping: &Mapping, offset| {
+        let bytes: usize = pieces.iter().map(|piece| piece.bytes).sum();
+        let mut to = mapping.at(offset, bytes as u64).ok_or(Error::Damaged { what: "block" })?;
+        for piece in pieces {
+            // SAFETY: the caller's obligations; the segment has as many bytes there, for this call alone.
+            unsafe { copy(piece.own, to, piece.bytes) };
+            to = to.wrapping_add(piece.bytes);
+        }
+        Ok(())
+    };
+    let written = scatter(calls.context(), rank, pieces, &waiter, has_left, gather)?;
     written.map_err(|failed| calls.job_failed(failed, call))
 }
 
