@@ -176,10 +176,11 @@ fn shown(Parameter { ctype, name, .. }: &Parameter) -> String {
 /// Whether the parameter is a place for a result, which must not be null: the error would otherwise come after
 /// the call's effect, and its result would be lost.
 fn is_output(parameter: &Parameter) -> bool {
-    const HANDLES: [&str; 10] = [
+    const HANDLES: [&str; 11] = [
         "Comm",
         "Datatype",
         "Errhandler",
+        "File",
         "Group",
         "Info",
         "Message",
@@ -195,7 +196,7 @@ fn is_output(parameter: &Parameter) -> bool {
         && !parameter.name.starts_with("array_of")
         && !OTHERS.contains(&parameter.name.as_str());
     let is_of = |of: &str| match of.strip_prefix("MPI_") {
-        Some(of) => HANDLES.contains(&of) || matches!(of, "Aint" | "Count"),
+        Some(of) => HANDLES.contains(&of) || matches!(of, "Aint" | "Count" | "Offset"),
         None => of == "int",
     };
     is_one && (parameter.ctype.strip_suffix(" *").is_some_and(is_of) || parameter.name == "baseptr")
@@ -208,8 +209,15 @@ fn owner(Function { name, parameters, .. }: &Function) -> String {
         return "crate::raise::Owner::Tool".into();
     }
     let kinds = [("MPI_Win", "Win"), ("MPI_Comm", "Comm"), ("MPI_Session", "Session")];
-    if parameters.iter().any(|one| one.ctype == "MPI_File") {
-        return "crate::raise::Owner::File".into();
+    // Also a call that opens a file: the handler of a communicator has no part in it (MPI-4.1 §14.7).
+    if name.starts_with("File_") || name.starts_with("Register_datarep") {
+        let file = |one: &&Parameter| one.ctype == "MPI_File" || name == "File_close";
+        let file = parameters.iter().find(file).map(|one| match one.ctype.as_str() {
+            "MPI_File" => one.name.clone(),
+            _ => format!("{}.peek()", one.name),
+        });
+        let file = file.unwrap_or_else(|| "MPI_File::NULL".into());
+        return format!("crate::raise::Owner::File({file})");
     }
     for (ctype, kind) in kinds {
         if let Some(one) = parameters.iter().find(|one| one.ctype == ctype) {

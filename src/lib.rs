@@ -198,6 +198,7 @@ pub mod engine {
     pub use crate::memory::ExposedBytes;
     pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status, Waits};
     pub use crate::ops::{Layout, Origin, OriginMut, Transfer, Update};
+    pub use crate::shm::reserve;
     pub use crate::universe::accessed;
     pub use crate::window::Win;
 }

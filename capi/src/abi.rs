@@ -53,7 +53,7 @@ pub type MPI_Info = Handle<crate::info::InfoObject>;
 pub type MPI_Op = Handle<crate::op::Operation>;
 pub type MPI_Errhandler = Handle<crate::handler::Handler>;
 pub type MPI_Session = Handle<crate::session::Session>;
-pub type MPI_File = Handle<crate::session::File>;
+pub type MPI_File = Handle<crate::file::File>;
 pub type MPI_Message = Handle<crate::message::MessageObject>;
 pub type MPI_Request = Handle<crate::request::Request>;
 

@@ -5,9 +5,10 @@ use crate::abi::*;
 use crate::arguments::Function;
 use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
+use crate::file::File;
 use crate::handle::{Handle, Object, Table};
 use crate::raise::Owner;
-use crate::session::{File, Session};
+use crate::session::Session;
 use crate::window::Window;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -46,7 +47,7 @@ impl UserFunction {
             Owner::Comm(comm) => comm.value(),
             Owner::Win(win) => win.value(),
             Owner::Session(session) => session.value(),
-            Owner::File => MPI_FILE_NULL,
+            Owner::File(file) => file.value(),
             Owner::Freed { handle, .. } => handle,
             Owner::Tool | Owner::None => MPI_COMM_SELF,
         };
@@ -175,7 +176,7 @@ impl HandlerOf {
     }
 }
 
-/// The handler for opening files (MPI-4.1 §14.7), which does not exist here: that of `MPI_FILE_NULL`.
+/// The handler for opening files, and that of new files (MPI-4.1 §14.7): that of `MPI_FILE_NULL`.
 pub static OF_FILES: HandlerOf = HandlerOf::new(HandlerRef::RETURN);
 
 /// An object with an error handler.
@@ -231,12 +232,12 @@ impl Raises for File {
     fn errhandler(file: MPI_File) -> Outcome<&'static HandlerOf> {
         match file == Handle::NULL {
             true => Ok(&OF_FILES),
-            false => Err(Failure::new(MPI_ERR_FILE, "this library opens no files")),
+            false => Ok(&file.get()?.errhandler),
         }
     }
 
-    fn owner(_: MPI_File) -> Owner {
-        Owner::File
+    fn owner(file: MPI_File) -> Owner {
+        Owner::File(file)
     }
 }
 

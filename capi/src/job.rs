@@ -5,6 +5,7 @@ use crate::arguments::Address;
 use crate::attribute;
 use crate::comm::Communicator;
 use crate::failure::{Failure, Outcome};
+use crate::file::File;
 use crate::handle::{Handle, Object};
 use crate::handler::HandlerRef;
 use crate::message::MessageObject;
@@ -81,16 +82,17 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
     }
     let requests = Request::table().clear();
     let messages = MessageObject::table().clear();
-    let windows = Window::table().clear();
+    let (windows, files) = (Window::table().clear(), File::table().clear());
     let mut open: Vec<_> = requests.iter().filter_map(Request::left_open).collect();
     open.extend(messages.iter().map(|_| "matched message"));
     let in_epoch = windows.iter().filter(|window| !window.win.may_be_freed());
     open.extend(in_epoch.map(|_| "window epoch"));
+    open.extend(files.iter().map(|_| "open file"));
     open.extend((0..sessions).map(|_| "session"));
     if !open.is_empty() {
         warn(&format!("{call} leaves the job before the rank has completed {}", list(&open)));
     }
-    drop((requests, messages, windows, world));
+    drop((requests, messages, windows, files, world));
     drop(Communicator::table().clear());
     let universe = self::job().universe.take();
     universe.into_iter().for_each(Universe::leave);

@@ -15,6 +15,7 @@
 //! - [`attribute`]: what programs keep with objects; calls the functions of keys.
 //! - [`calls`]: the functions, a file for each section of the standard. Safe Rust over the engine.
 //! - [`collective`]: the three forms of a collective.
+//! - [`file`](mod@file): files, their views and pointers, and the accesses of them.
 //! - [`tool`]: the tool interface, which is no part of the job.
 //! - [`line`](mod@line): the program's lines, for reports.
 //! - [`race`]: the program's own loads and stores, which its compiler reports.
@@ -33,6 +34,7 @@ mod duplication;
 mod errors;
 mod exit;
 mod failure;
+mod file;
 #[cfg_attr(mpich, path = "form/mpich.rs")]
 #[cfg_attr(not(mpich), path = "form/standard.rs")]
 mod form;
@@ -68,7 +70,8 @@ mod exports {
     use crate::arguments::*;
     use crate::comm::Communicator;
     use crate::datatype::Datatype;
-    use crate::session::{File, Session};
+    use crate::file::{Direction, File, Pointer};
+    use crate::session::Session;
     use crate::window::Window;
     use onesided::engine::SendMode;
     use std::ffi::c_int;

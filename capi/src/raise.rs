@@ -14,8 +14,8 @@ pub enum Owner {
     Comm(MPI_Comm),
     Win(MPI_Win),
     Session(MPI_Session),
-    /// `MPI_FILE_NULL`: no file is ever open (MPI-4.1 §14.7).
-    File,
+    /// A file; of an invalid handle, `MPI_FILE_NULL` (MPI-4.1 §14.7).
+    File(MPI_File),
     /// The object that the call has freed.
     Freed {
         handler: Handler,
@@ -35,7 +35,10 @@ impl Owner {
             Owner::Comm(comm) => comm.get().ok().map(|comm| comm.handler()),
             Owner::Win(win) => win.get().ok().map(|win| win.handler()),
             Owner::Session(session) => session.get().ok().map(|session| session.handler()),
-            Owner::File => Some(OF_FILES.get()),
+            Owner::File(file) => match file.find() {
+                Some(file) => Some(file.handler()),
+                None => return (Owner::File(MPI_File::NULL), OF_FILES.get()),
+            },
             Owner::Freed { handler, .. } => Some(handler),
             Owner::Tool => Some(Handler::Return),
             Owner::None => None,
@@ -86,7 +89,7 @@ pub fn handle(owner: Owner, code: c_int, text: String) {
 pub fn unsupported(call: &'static str) -> c_int {
     static WARNED: Once = Once::new();
     let is_of_files = call.starts_with("MPI_File_") || call.starts_with("MPI_Register_datarep");
-    let owner = if is_of_files { Owner::File } else { Owner::None };
+    let owner = if is_of_files { Owner::File(MPI_File::NULL) } else { Owner::None };
     let why = "this library has no such function";
     if !matches!(owner.handler().1, Handler::Fatal | Handler::Abort) {
         WARNED.call_once(|| {

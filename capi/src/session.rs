@@ -1,4 +1,4 @@
-//! Sessions (MPI-4.1 §11.3), and the kinds of handles that have no objects here: files and messages.
+//! Sessions (MPI-4.1 §11.3).
 
 use crate::abi::*;
 use crate::failure::{Failure, Outcome};
@@ -42,21 +42,6 @@ impl Object for Session {
 
     fn table() -> &'static Table<Session> {
         static TABLE: Table<Session> = Table::new();
-        &TABLE
-    }
-}
-
-/// What an `MPI_File` would stand for.
-pub enum File {}
-
-impl Object for File {
-    const NAME: &'static str = "MPI_File";
-    const NULL: usize = MPI_FILE_NULL;
-    const CLASS: c_int = MPI_ERR_FILE;
-    const KIND: usize = 10;
-
-    fn table() -> &'static Table<File> {
-        static TABLE: Table<File> = Table::new();
         &TABLE
     }
 }

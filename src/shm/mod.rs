@@ -55,6 +55,7 @@ pub(crate) use layout::{
 pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
+pub use os::reserve;
 pub(crate) use os::{
     Direction, File, FileKind, Piece, PieceRun, Process, STAT_BYTES, admit, close_on_exec,
     duplicate, has_more_rights, is_forked, is_gone, kill_this_process, largest_segment, nonce,

@@ -7,7 +7,9 @@ use super::segment::Mapping;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use memmap2::{MmapOptions, MmapRaw};
-use nix::fcntl::{FallocateFlags, FcntlArg, FdFlag, OFlag, SealFlag, fallocate, fcntl, open};
+use nix::fcntl::{
+    FallocateFlags, FcntlArg, FdFlag, OFlag, SealFlag, fallocate, fcntl, open, posix_fallocate,
+};
 use nix::libc::{c_ulong, iovec, process_vm_readv, process_vm_writev};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -287,6 +289,22 @@ impl File {
 impl AsFd for File {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+/// Reserves the first `bytes` bytes of a file of the program on its device; a shorter file grows. What has been
+/// written stays.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn reserve(file: &std::fs::File, bytes: u64) -> std::io::Result<()> {
+    let bytes = i64::try_from(bytes).map_err(|_| nix::Error::EFBIG)?;
+    loop {
+        match posix_fallocate(file, 0, bytes) {
+            _ if bytes == 0 => return Ok(()),
+            Err(nix::Error::EINTR) => {}
+            other => return Ok(other?),
+        }
     }
 }
 

@@ -254,7 +254,7 @@ static void of_files(void)
     CHECK(file == MPI_FILE_NULL);
     if (!ours())
         return;
-    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_File_delete("/no/such/file", MPI_INFO_NULL));
+    FAILS(MPI_ERR_NO_SUCH_FILE, MPI_File_delete("/no/such/file", MPI_INFO_NULL));
     OK(MPI_File_create_errhandler(on_file, &handler));
     OK(MPI_File_set_errhandler(MPI_FILE_NULL, handler));
     OK(MPI_File_get_errhandler(MPI_FILE_NULL, &same));
@@ -264,7 +264,7 @@ static void of_files(void)
     handled = 0;
     OK(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_NO_SUCH_FILE));
     CHECK(handled == 1 && handled_code == MPI_ERR_NO_SUCH_FILE);
-    RAISES(MPI_ERR_UNSUPPORTED_OPERATION, MPI_File_delete("/no/such/file", MPI_INFO_NULL));
+    RAISES(MPI_ERR_NO_SUCH_FILE, MPI_File_delete("/no/such/file", MPI_INFO_NULL));
     CHECK(handled == 2);
     RAISES(MPI_ERR_FILE, MPI_File_set_errhandler((MPI_File)MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     CHECK(handled == 3);
