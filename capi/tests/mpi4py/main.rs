@@ -39,6 +39,7 @@ const FILES: &[(&str, &[&str])] = &[
     ),
     ("errors", &["errhandler", "errorcode", "exceptions", "status"]),
     ("operations", &["op"]),
+    ("files", &["file", "io"]),
     (
         "point-to-point",
         &[

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Why, for what the list below names.
-const REASONS: &str = "Tests that need an open file; the library opens none.\n\n";
+const REASONS: &str = "A data representation of the program's own; the library registers none.\n\n";
 
 type Results = [(&'static str, &'static str, u32, Outcome)];
 
