@@ -1,8 +1,8 @@
 //! Programs that deadlock, each as short as it can be.
 
 use onesided::engine::Win;
-use onesided::{Comm, Group, LockType, Op, Rank};
-use onesided::{Universe, Until, Window, WindowOptions};
+use onesided::{Access, Comm, Group, LockType, Op, Rank, Shape};
+use onesided::{Universe, Until, Window, WindowMemory, WindowOptions};
 use onesided_tools::{WindowMutex, WindowQueue};
 use std::mem::ManuallyDrop;
 
@@ -61,6 +61,25 @@ pub fn wait_before_complete(universe: &Universe) {
     let epoch = access.start(&other).unwrap();
     exposed.wait().unwrap(); // @wait-first
     epoch.complete().unwrap();
+}
+
+/// The thread of rank 0 that has written its private memory does not hide the deadlock; rank 1 has none.
+pub fn after_many_pieces(universe: &Universe) {
+    let world = universe.world();
+    let memory: WindowMemory<u64> = match world.rank().0 {
+        0 => vec![0; 2000].into(),
+        _ => universe.alloc_mem(2000).unwrap().into(),
+    };
+    let mut window = WindowOptions::new().name("halo").create(world, memory).unwrap();
+    let column = Shape::strided(1000, 1, 2).unwrap();
+    let epoch = window.fence().unwrap();
+    epoch.put_shaped(&[7; 1000], Rank(0), 0, &column).unwrap();
+    epoch.close().unwrap();
+    if world.rank() == 0 {
+        window.fence().unwrap().close().unwrap(); // @fence-alone
+    } else {
+        world.barrier().unwrap(); // @barrier-alone
+    }
 }
 
 /// Every rank locks its own part, then the next one's.

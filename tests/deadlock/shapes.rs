@@ -157,6 +157,16 @@ pub const SHAPES: &[Shape] = &[
         ],
     ),
     shape(
+        "after_many_pieces",
+        2,
+        after_many_pieces,
+        &[
+            SEPARATE,
+            "rank 0 in fence on window 'halo' waits for rank 1 to arrive (@fence-alone)",
+            "rank 1 in barrier waits for rank 0 to arrive (@barrier-alone)",
+        ],
+    ),
+    shape(
         "fence_against_free",
         2,
         fence_against_free,
