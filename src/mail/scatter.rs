@@ -119,11 +119,11 @@ pub(crate) fn scatter(
 ) -> Result<std::result::Result<bool, JobFailed>> {
     static QUEUES: OnceLock<Mutex<ScatterQueues>> = OnceLock::new();
     let segment = &context.segment;
-    let Some(bytes) = bytes_of_many(pieces) else { return Ok(Ok(false)) };
-    if mail(segment, rank)?.bell().load() == 0 {
+    if pieces.len() < FEWEST || mail(segment, rank)?.bell().load() == 0 {
         return Ok(Ok(false));
     }
     let runs = PieceRun::all(pieces);
+    let Some(bytes) = bytes_of(&runs, pieces.len()) else { return Ok(Ok(false)) };
     let data = HEAD + RUN * runs.len() as u64;
     let bytes = data + bytes;
     // One request of this process at a time: another thread does not use the block before its answer is read.
@@ -156,19 +156,14 @@ pub(crate) fn scatter(
     Ok(Ok(answer.is_done == 1))
 }
 
-/// The bytes of the pieces, if they are many, short, and close together.
-fn bytes_of_many(pieces: &[Piece]) -> Option<u64> {
-    if pieces.len() < FEWEST {
-        return None;
-    }
-    let (mut bytes, mut first, mut end) = (0, usize::MAX, 0);
-    for piece in pieces {
-        let start = piece.other as usize;
-        (first, end) = (first.min(start), end.max(start + piece.bytes));
-        bytes += piece.bytes as u64;
-    }
-    let is_short = HEAD + RUN * pieces.len() as u64 + bytes <= LONGEST;
-    (is_short && end - first <= pieces.len() * STRIDE).then_some(bytes)
+/// The bytes of the pieces of `runs`, if they lie close together and a request has space for them.
+fn bytes_of(runs: &[PieceRun], pieces: usize) -> Option<u64> {
+    let spans = || runs.iter().filter_map(|run| run.span(LONGEST));
+    let first = spans().map(|span| span.start).min()?;
+    let end = spans().map(|span| span.end).max()?;
+    let bytes: u64 = runs.iter().map(|run| run.bytes * run.count).sum();
+    let is_short = HEAD + size_of_val(runs) as u64 + bytes <= LONGEST;
+    (is_short && end - first <= pieces * STRIDE).then_some(bytes)
 }
 
 impl ScatterQueues {

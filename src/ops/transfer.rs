@@ -229,7 +229,7 @@ impl<'d> Transfer<'d> {
 }
 
 /// The most pieces that are moved by one request.
-const BATCH: usize = 1 << 14;
+const BATCH: usize = 1 << 16;
 
 impl<'w> Communication<'w> {
     /// Does a put or a get.

@@ -667,9 +667,9 @@ fn is_writable(span: Range<usize>) -> bool {
 #[repr(C)]
 pub(crate) struct PieceRun {
     first: u64,
-    bytes: u64,
+    pub(crate) bytes: u64,
     stride: u64,
-    count: u64,
+    pub(crate) count: u64,
 }
 
 impl PieceRun {
@@ -693,7 +693,7 @@ impl PieceRun {
     }
 
     /// The addresses from the first piece to the end of the last, if the pieces have at most `most` bytes.
-    fn span(&self, most: u64) -> Option<Range<usize>> {
+    pub(crate) fn span(&self, most: u64) -> Option<Range<usize>> {
         self.bytes.checked_mul(self.count).filter(|bytes| *bytes <= most)?;
         let last = self.stride.checked_mul(self.count.checked_sub(1)?)?.checked_add(self.first)?;
         Some(self.first as usize..last.checked_add(self.bytes)? as usize)
