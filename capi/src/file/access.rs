@@ -2,6 +2,7 @@
 //! standard calls collective needs no other rank, unless ranks take turns.
 
 use super::agreement::agree;
+use super::sieve::Sieve;
 use super::{File, View, view};
 use crate::abi::*;
 use crate::arguments::{Address, Number};
@@ -199,10 +200,16 @@ impl File {
     /// The number of bytes that could be read: fewer at the end of the file.
     fn read_bytes(&self, view: &View, at: u64, bytes: &mut [u8]) -> Outcome<usize> {
         let (mut data, mut read) = (view.data_at(at)?, 0);
+        let mut sieve = Sieve::new(&self.file, view.tiles(), data, bytes.len() as u64)?;
         while read < bytes.len() {
             let (place, most) = view.tiles().place(data)?;
             let end = bytes.len().min(read.saturating_add(most as usize));
-            match self.file.read_at(&mut bytes[read..end], place) {
+            let piece = &mut bytes[read..end];
+            let more = match &mut sieve {
+                Some(sieve) => sieve.read(piece, place),
+                None => self.file.read_at(piece, place),
+            };
+            match more {
                 Ok(0) => break,
                 Ok(more) => (read, data) = (read + more, data + more as u64),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

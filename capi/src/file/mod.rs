@@ -7,6 +7,7 @@ mod cause;
 mod mode;
 mod opening;
 mod pointer;
+mod sieve;
 mod split;
 mod tiles;
 mod view;

@@ -97,6 +97,11 @@ impl Tiles {
         Some((place, (bytes - inside).min(most.checked_sub(place)?)))
     }
 
+    /// Bytes of a piece, on average.
+    pub fn mean_piece(&self) -> u64 {
+        self.size / (self.pieces.len() as u64).max(1)
+    }
+
     /// Bytes of data in the first `end` bytes of the file.
     pub fn data_before(&self, end: u64) -> u64 {
         let inside = end.saturating_sub(self.start);

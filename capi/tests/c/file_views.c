@@ -107,6 +107,38 @@ static void subarrays(void)
     OK(MPI_File_close(&file));
 }
 
+/* Many small pieces, of different sizes, some of them behind the end. */
+static void small_pieces(void)
+{
+    enum { MANY = 30000 };
+    MPI_File file = opened("pieces", BOTH);
+    MPI_Datatype pieces, tile;
+    MPI_Status status;
+    static int all[8 * MANY], got[3 * MANY];
+    int lengths[2] = {1, 2}, places[2] = {1, 4};
+    RULE("MPI-4.1 14.3: small pieces");
+    OK(MPI_Type_indexed(2, lengths, places, MPI_INT, &pieces));
+    OK(MPI_Type_create_resized(pieces, 0, 8 * sizeof(int), &tile));
+    OK(MPI_Type_commit(&tile));
+    for (int k = 0; k < 8 * MANY; k++)
+        all[k] = k;
+    OK(MPI_File_write_at_all(file, 0, all, rank_here == 0 ? 8 * MANY - 12 : 0, MPI_INT, &status));
+    turn(file);
+    OK(MPI_File_set_view(file, 0, MPI_INT, tile, "native", MPI_INFO_NULL));
+    memset(got, 0xff, sizeof got);
+    OK(MPI_File_read_all(file, got, 3 * MANY, MPI_INT, &status));
+    if (ours())
+        INTEGERS(status, 3 * MANY - 5);
+    for (int k = 0; k < 3 * MANY - 5; k++) {
+        int place = k / 3 * 8 + (k % 3 == 0 ? 1 : k % 3 + 3);
+        if (got[k] != place)
+            EQUAL(got[k], place);
+    }
+    OK(MPI_Type_free(&pieces));
+    OK(MPI_Type_free(&tile));
+    OK(MPI_File_close(&file));
+}
+
 static void wrong_views(void)
 {
     MPI_File file = opened("views", BOTH);
@@ -166,6 +198,7 @@ int main(int argc, char **argv)
     make_folder();
     columns();
     subarrays();
+    small_pieces();
     wrong_views();
     remove_folder();
     return end();
