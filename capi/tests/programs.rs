@@ -535,7 +535,7 @@ fn what_is_left_open_is_told() {
         // A session that stays open keeps the rank in the job until its process ends.
         let (when, session) = match ranks {
             3 => ("the end of the process", ", 1 session\n"),
-            _ => ("MPI_Finalize", "1 window epoch\n"),
+            _ => ("MPI_Finalize", "1 open file\n"),
         };
         let cause = format!("{when} leaves the job before the rank has completed 3 collectives, ");
         assert!(printed.starts_with("onesided: rank 0 (") && printed.contains(&cause), "{printed}");
@@ -549,6 +549,7 @@ fn what_is_left_open_is_told() {
             "1 generalized request",
             "1 matched message",
             "1 window epoch",
+            "1 open file",
         ] {
             assert!(printed.contains(one), "no '{one}' in: {printed}");
         }

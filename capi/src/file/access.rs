@@ -172,7 +172,7 @@ impl File {
     }
 
     fn write_bytes(&self, view: &View, at: u64, mut bytes: &[u8]) -> Outcome {
-        let mut data = view.data_at(at)?;
+        let mut data = first_byte(view, at, bytes.len())?;
         while !bytes.is_empty() {
             let (place, most) = view.tiles().place(data)?;
             let (piece, rest) = bytes.split_at(bytes.len().min(most as usize));
@@ -199,7 +199,7 @@ impl File {
 
     /// The number of bytes that could be read: fewer at the end of the file.
     fn read_bytes(&self, view: &View, at: u64, bytes: &mut [u8]) -> Outcome<usize> {
-        let (mut data, mut read) = (view.data_at(at)?, 0);
+        let (mut data, mut read) = (first_byte(view, at, bytes.len())?, 0);
         let mut sieve = Sieve::new(&self.file, view.tiles(), data, bytes.len() as u64)?;
         while read < bytes.len() {
             let (place, most) = view.tiles().place(data)?;
@@ -218,4 +218,11 @@ impl File {
         }
         Ok(read)
     }
+}
+
+/// Where the data of an access begins, if all of it has a place in the file: a refused call moves nothing.
+fn first_byte(view: &View, at: u64, bytes: usize) -> Outcome<u64> {
+    let data = view.data_at(at)?;
+    view.tiles().place(data.saturating_add(bytes as u64 - 1))?;
+    Ok(data)
 }

@@ -71,10 +71,11 @@ impl Tiles {
 
     /// The place in the file of a byte of the data, and how many follow it there without a gap.
     pub fn place(&self, data: u64) -> Outcome<(u64, u64)> {
-        self.find(data).ok_or_else(|| {
+        let found = self.find(data).filter(|(_, bytes)| *bytes > 0);
+        found.ok_or_else(|| {
             let why = match self.size {
                 0 => "the view shows no bytes of the file".into(),
-                _ => format!("byte {data} of the view is behind the largest offset of a file"),
+                _ => format!("byte {data} of the view is behind the largest file"),
             };
             Failure::new(MPI_ERR_ARG, why)
         })
@@ -140,6 +141,9 @@ mod tests {
         assert_eq!(tiles.find(5), Some((13, i64::MAX as u64 - 13)));
         assert_eq!((tiles.data_before(7), tiles.data_before(20)), (0, 12));
         assert_eq!(tiles.find(u64::MAX - 8), None);
+        let last = i64::MAX as u64 - 9;
+        assert_eq!(tiles.place(last).unwrap(), (i64::MAX as u64 - 1, 1));
+        assert!(tiles.place(last + 1).is_err());
         assert_eq!(Tiles::bytes(), Tiles::new(0, &Datatype::U8.into(), true).unwrap());
     }
 
