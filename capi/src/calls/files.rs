@@ -18,7 +18,7 @@ pub fn file_open(
     info: MPI_Info,
     fh: Ptr<MPI_File>,
 ) -> Outcome {
-    let comm = comm.get()?.intra()?.dup()?;
+    let comm = comm.get()?.intra()?;
     // No hint changes anything.
     let name = hints(info).and_then(|_| filename.bytes());
     fh.set(Handle::new(file::open(comm, name, amode)?))

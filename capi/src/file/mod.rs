@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What an `MPI_File` stands for.
 pub struct File {
-    /// A duplicate of the program's communicator.
+    /// Of the ranks of the program's communicator, for the file alone.
     pub comm: Comm,
     pub errhandler: HandlerOf,
     pub mode: Mode,

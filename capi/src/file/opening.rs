@@ -21,10 +21,20 @@ fn path(name: Vec<u8>) -> Outcome<PathBuf> {
     }
 }
 
-/// `MPI_File_open`, of a communicator with only this purpose. Collective: it succeeds on all ranks or on none.
-pub fn open(comm: Comm, name: Outcome<Vec<u8>>, amode: c_int) -> Outcome<File> {
+/// A communicator of the same ranks with only this purpose: without the attributes of a duplicate, whose functions
+/// are the program's.
+fn with_same_ranks(comm: &Comm) -> Outcome<Comm> {
+    let same = comm.create(&comm.group())?;
+    same.ok_or_else(|| Failure::new(MPI_ERR_INTERN, "a rank is not in its communicator"))
+}
+
+/// `MPI_File_open`. Collective: it succeeds on all ranks or on none.
+pub fn open(comm: &Comm, name: Outcome<Vec<u8>>, amode: c_int) -> Outcome<File> {
+    let comm = with_same_ranks(comm)?;
     match open_all(&comm, name, amode) {
         Ok((path, mode, file, shared)) => {
+            // For reports.
+            comm.set_name(&path.display().to_string());
             let view = Arc::new(View::bytes());
             let position = start(mode, &file);
             let (is_atomic, is_dirty, split) = (false, false, None);

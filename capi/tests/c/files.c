@@ -56,6 +56,43 @@ static void modes(void)
     }
 }
 
+static int copied;
+
+static int copy(MPI_Comm comm, int key, void *extra, void *from, void *to, int *flag)
+{
+    (void)comm, (void)key, (void)extra, (void)from, (void)to;
+    copied++;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+/* The communicator may go before the file, and its attributes are not copied. */
+static void communicators(void)
+{
+    MPI_Comm comm, between;
+    MPI_File file;
+    int key;
+    RULE("MPI-4.1 14.2.1: the communicator of a file");
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_create_keyval(copy, MPI_COMM_NULL_DELETE_FN, &key, NULL));
+    OK(MPI_Comm_set_attr(comm, key, &key));
+    OK(MPI_File_open(comm, path_of("comm"), BOTH | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    CHECK(copied == 0 || !ours());
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_free_keyval(&key));
+    OK(MPI_File_write_ordered(file, &copied, 1, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&file));
+    if (ours() && ranks > 1) {
+        OK(MPI_Comm_split(MPI_COMM_WORLD, rank_here == 0, 0, &comm));
+        OK(MPI_Intercomm_create(comm, 0, MPI_COMM_WORLD, rank_here == 0, 7, &between));
+        FAILS(MPI_ERR_COMM, MPI_File_open(between, path_of("comm"), BOTH, MPI_INFO_NULL, &file));
+        OK(MPI_Comm_free(&between));
+        OK(MPI_Comm_free(&comm));
+        FAILS(MPI_ERR_COMM, MPI_File_open(MPI_COMM_NULL, path_of("comm"), BOTH, MPI_INFO_NULL,
+                                          &file));
+    }
+}
+
 static void deletion(void)
 {
     RULE("MPI-4.1 14.2.3: MPI_File_delete");
@@ -293,6 +330,7 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     make_folder();
     modes();
+    communicators();
     deletion();
     sizes();
     offsets();
