@@ -19,8 +19,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Fewer pieces are not worth that a thread wakes.
 const FEWEST: usize = 64;
-/// The most bytes from a piece to the next, on average: the thread touches the pages between them.
-const STRIDE: usize = 4096;
 
 /// The beginning of a request. The runs follow, and then the bytes of all pieces.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -123,7 +121,7 @@ pub(crate) fn scatter(
         return Ok(Ok(false));
     }
     let runs = PieceRun::all(pieces);
-    let Some(bytes) = bytes_of(&runs, pieces.len()) else { return Ok(Ok(false)) };
+    let Some(bytes) = bytes_of(&runs) else { return Ok(Ok(false)) };
     let data = HEAD + RUN * runs.len() as u64;
     let bytes = data + bytes;
     // One request of this process at a time: another thread does not use the block before its answer is read.
@@ -156,14 +154,10 @@ pub(crate) fn scatter(
     Ok(Ok(answer.is_done == 1))
 }
 
-/// The bytes of the pieces of `runs`, if they lie close together and a request has space for them.
-fn bytes_of(runs: &[PieceRun], pieces: usize) -> Option<u64> {
-    let spans = || runs.iter().filter_map(|run| run.span(LONGEST));
-    let first = spans().map(|span| span.start).min()?;
-    let end = spans().map(|span| span.end).max()?;
+/// The bytes of the pieces of `runs`, if a request has space for them.
+fn bytes_of(runs: &[PieceRun]) -> Option<u64> {
     let bytes: u64 = runs.iter().map(|run| run.bytes * run.count).sum();
-    let is_short = HEAD + size_of_val(runs) as u64 + bytes <= LONGEST;
-    (is_short && end - first <= pieces * STRIDE).then_some(bytes)
+    (HEAD + size_of_val(runs) as u64 + bytes <= LONGEST).then_some(bytes)
 }
 
 impl ScatterQueues {

@@ -651,15 +651,56 @@ fn advance(vectors: &mut &mut [iovec], mut bytes: usize) {
     }
 }
 
-/// Maps the pages of private memory of this process, and returns whether all can be written.
-fn is_writable(span: Range<usize>) -> bool {
+/// The mapping that has an address (`struct procmap_query`, Linux 6.11).
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct MappingQuery {
+    size: u64,
+    flags: u64,
+    address: u64,
+    start: u64,
+    end: u64,
+    /// Of the answer: its permissions, page size and offset.
+    found: [u64; 3],
+    inode: u64,
+    rest: [u64; 4],
+}
+
+/// `PROCMAP_QUERY`
+const QUERY: u64 = 0xc000_6611 | (size_of::<MappingQuery>() as u64) << 16;
+/// Only a mapping that can be written.
+const WRITABLE: u64 = 2;
+
+/// The end of the mapping of this process that has `address`, if it is memory of no file and can be written.
+fn end_of_writable(maps: &std::fs::File, address: usize) -> Option<usize> {
+    let size = size_of::<MappingQuery>() as u64;
+    let known = MappingQuery { size, flags: WRITABLE, ..Zeroable::zeroed() };
+    let mut query = MappingQuery { address: address as u64, ..known };
+    // SAFETY: the request reads and writes a value of that size; a kernel that does not know it refuses it.
+    let answered = unsafe { nix::libc::ioctl(maps.as_raw_fd(), QUERY as _, &raw mut query) };
+    (answered == 0 && query.inode == 0).then_some(query.end as usize)
+}
+
+/// Whether all bytes of a span of this process's memory can be written. Where the kernel does not answer, a span of at most
+/// `most` bytes is mapped, and a longer one counts as one that cannot.
+fn is_writable(span: Range<usize>, most: usize) -> bool {
+    static MAPS: OnceLock<Option<std::fs::File>> = OnceLock::new();
+    let mut end = span.start;
+    if let Some(maps) = MAPS.get_or_init(|| std::fs::File::open("/proc/self/maps").ok()) {
+        while let Some(next) = end_of_writable(maps, end).filter(|next| *next > end) {
+            if next >= span.end {
+                return true;
+            }
+            end = next;
+        }
+    }
     let first = span.start - span.start % page_size() as usize;
     let Some(start) = NonNull::new(std::ptr::with_exposed_provenance_mut(first)) else {
         return false;
     };
+    let bytes = span.end - first;
     // SAFETY: the advice changes no byte, and is refused for what is not mapped. Refused before Linux 5.14.
-    let done = unsafe { madvise(start, span.end - first, MmapAdvise::MADV_POPULATE_WRITE) };
-    done.is_ok()
+    bytes <= most && unsafe { madvise(start, bytes, MmapAdvise::MADV_POPULATE_WRITE) }.is_ok()
 }
 
 /// Pieces of as many bytes at equal distances in the target's memory.
@@ -693,7 +734,7 @@ impl PieceRun {
     }
 
     /// The addresses from the first piece to the end of the last, if the pieces have at most `most` bytes.
-    pub(crate) fn span(&self, most: u64) -> Option<Range<usize>> {
+    fn span(&self, most: u64) -> Option<Range<usize>> {
         self.bytes.checked_mul(self.count).filter(|bytes| *bytes <= most)?;
         let last = self.stride.checked_mul(self.count.checked_sub(1)?)?.checked_add(self.first)?;
         Some(self.first as usize..last.checked_add(self.bytes)? as usize)
@@ -725,7 +766,8 @@ pub(crate) fn write_here(runs: &[PieceRun], mapping: &Mapping, from: Range<u64>)
     if pieces > length {
         return None;
     }
-    if !is_writable(first..end) {
+    let count: u64 = runs.iter().map(|run| run.count).sum();
+    if !is_writable(first..end, (count * page_size()) as usize) {
         return Some(false);
     }
     for run in runs {

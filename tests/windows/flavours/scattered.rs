@@ -82,6 +82,32 @@ fn pieces_in_any_order_leave_what_lies_between_them() {
     interleaved(true);
 }
 
+/// Its elements lie more than a page apart.
+#[test]
+fn a_column_of_a_matrix_leaves_the_others() {
+    spmd(2, |world| {
+        const ROWS: usize = 500;
+        const COLUMNS: usize = 3000;
+        let mut matrix = vec![1u16; ROWS * COLUMNS];
+        let base = matrix.as_mut_ptr();
+        let win = window_over(world, base.cast(), 2 * matrix.len());
+        let column = DerivedDatatype::vector(ROWS, 1, COLUMNS as i64, Datatype::U16).unwrap();
+        let values: Vec<u16> = (0..ROWS as u16).map(|row| 2 + row).collect();
+        win.lock_all().unwrap();
+        put(&win, &values, Rank(1 - world.rank().0), 2 * 7, &column.commit()).unwrap();
+        world.barrier().unwrap();
+        win.sync();
+        for k in 0..ROWS * COLUMNS {
+            // SAFETY: an element; volatile, because another process has written it.
+            let found = unsafe { base.wrapping_add(k).read_volatile() };
+            let expected = if k % COLUMNS == 7 { values[k / COLUMNS] } else { 1 };
+            assert_eq!(found, expected, "element {k}");
+        }
+        win.unlock_all().unwrap();
+        win.free().unwrap();
+    });
+}
+
 /// The thread of the target finds that before it writes, and lives on; the kernel then has the error.
 #[test]
 fn pieces_in_memory_that_is_read_only_are_refused() {
