@@ -68,11 +68,8 @@ impl Library {
     }
 
     /// Lets a program find its library. Returns an error for one that loads another MPI's library.
-    #[allow(clippy::disallowed_methods, reason = "programs are looked for where the system does")]
     pub fn serve(&self, program: &mut Program, is_verbose: bool) -> Result<(), Refusal> {
-        let paths = env::var_os("PATH").unwrap_or_default();
-        let path = find(&program.arguments[0], program.directory.as_deref(), &paths);
-        let needs = path.and_then(|path| needed(&path)).unwrap_or_default();
+        let needs = located(program).and_then(|path| needed(&path)).unwrap_or_default();
         let foreign: Vec<String> =
             needs.libraries.into_iter().filter(|library| is_foreign(library)).collect();
         if let Some(library) = foreign.iter().find(|library| !self.has(library)) {
@@ -95,6 +92,18 @@ impl Library {
         Ok(())
     }
 
+    /// The sentence about a Python program for which no library is installed; with one, none.
+    pub fn missing_for(&self, program: &Program) -> Option<String> {
+        let is_missing = self.folder.is_none() && self.choice == MpiLibrary::Own;
+        is_missing.then(|| {
+            format!(
+                "note: '{}' is run by Python, and this rmarun has no {LIBRARY} beside it for mpi4py; 'cargo run \
+                 --release -p onesided-capi --bin install' in the sources installs both",
+                program.name()
+            )
+        })
+    }
+
     /// Whether programs that need this library can be started.
     fn has(&self, library: &str) -> bool {
         match &self.folder {
@@ -110,7 +119,7 @@ const PYTHON: &str = "MPI4PY_LIBMPI";
 
 /// What a program's ranks have of a variable.
 #[allow(clippy::disallowed_methods, reason = "ranks have the variables of rmarun")]
-fn value(program: &Program, name: &str) -> Option<OsString> {
+pub fn value(program: &Program, name: &str) -> Option<OsString> {
     let own = program.variables.iter().rev().find(|(variable, _)| variable == name);
     own.map(|(_, value)| value.clone()).or_else(|| env::var_os(name))
 }
@@ -128,6 +137,13 @@ fn prepend(program: &mut Program, name: &str, path: &Path) {
 fn is_foreign(library: &str) -> bool {
     let stem = library.strip_prefix("lib").and_then(|name| name.split_once(".so"));
     stem.is_some_and(|(stem, _)| FOREIGN.contains(&stem))
+}
+
+/// The file of a program, where there is one.
+#[allow(clippy::disallowed_methods, reason = "programs are looked for where the system does")]
+pub fn located(program: &Program) -> Option<PathBuf> {
+    let paths = env::var_os("PATH").unwrap_or_default();
+    find(&program.arguments[0], program.directory.as_deref(), &paths)
 }
 
 /// The file of a program, found as `execvp` finds it.

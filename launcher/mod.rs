@@ -33,6 +33,7 @@ mod inquiry;
 mod limits;
 mod oom;
 mod output;
+mod python;
 mod ranks;
 mod relay;
 mod report;
@@ -73,7 +74,15 @@ fn launch(mut options: Options) -> Result<u8, Refusal> {
         options.programs[0].arguments = cargo::build(target, &options.programs[0].arguments)?;
     }
     let library = foreign::Library::of(options.mpi_library);
-    options.programs.iter_mut().try_for_each(|program| library.serve(program, options.verbose))?;
+    for program in &mut options.programs {
+        let missing = library.missing_for(program).filter(|_| !options.quiet);
+        if python::interpret(program)
+            && let Some(note) = missing
+        {
+            report::print(&note);
+        }
+        library.serve(program, options.verbose)?;
+    }
     let refused = |what| move |error| Refusal::system(what, error);
     Need::of(options.ranks, Output::pipes(&options)).check()?;
     // Before a name exists that a signal could leave behind.

@@ -2,7 +2,7 @@
 
     cargo run --release -p onesided-capi --bin install -- --prefix ~/.local
     pip install mpi4py numpy
-    ~/.local/bin/rmarun -n 4 python examples/python/windows.py
+    ~/.local/bin/rmarun -n 4 examples/python/windows.py
 """
 
 import numpy as np

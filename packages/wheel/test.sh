@@ -21,7 +21,8 @@ rmacc "$here/../../capi/tests/c/hello.c" -o hello
 rmarun -n 2 --require-join ./hello
 cp "$here/ranks.py" .
 expected=$'rank 0 of 3 has 2\nrank 1 of 3 has 0\nrank 2 of 3 has 1'
-for command in "rmarun -n 3 --require-join python ranks.py" "python -m onesided -n 3 --require-join ranks.py" \
+for command in "rmarun -n 3 --require-join python ranks.py" "rmarun -n 3 --require-join ranks.py" \
+  "env PATH=/usr/bin:/bin $out/user/bin/python -m onesided -n 3 --require-join ranks.py" \
   "python -m onesided --require-join -n 1 ranks.py : -n 2 ranks.py"; do
   printed=$($command | sort)
   [ "$printed" = "$expected" ] || { echo "$command printed:"; echo "$printed"; exit 1; }
@@ -29,11 +30,6 @@ done
 # mpi4py's wheel, as it is.
 pip install --quiet --disable-pip-version-check --only-binary :all: mpi4py numpy
 rmarun -n 2 --require-join python "$here/../../examples/python/windows.py"
-# `python -m onesided` knows each option of rmarun that has a value.
-rmarun --help | grep -oE '^ +(-\w, )?--[a-z-]+ <' | grep -oE -- '-[a-z-]*\w' | sort >options
-python -c 'from onesided.__main__ import WITH_VALUE; print(*sorted(WITH_VALUE), sep="\n")' | sort >known
-unknown=$(comm -23 options known)
-[ -s options ] && [ -z "$unknown" ] || { echo "options of rmarun that are not in WITH_VALUE: $unknown"; exit 1; }
 code=0
 rmarun -n 2 --nonsense true 2>error || code=$?
 [ "$code" = 2 ] && grep -q -- --nonsense error || { echo "code $code for a wrong option"; cat error; exit 1; }

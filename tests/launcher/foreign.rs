@@ -58,7 +58,7 @@ fn it_is_found_in_the_path_too() {
 }
 
 /// An installation: rmarun, and beside it what libraries of these names are.
-fn installed(folder: &Path, libraries: &[&str]) -> Option<PathBuf> {
+pub fn installed(folder: &Path, libraries: &[&str]) -> Option<PathBuf> {
     let (bin, lib) = (folder.join("bin"), folder.join("lib/onesided"));
     [&bin, &lib].into_iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
     let source = folder.join("ours.c");

@@ -17,6 +17,7 @@ mod options;
 mod orphans;
 mod output;
 mod placement;
+mod python;
 mod segments;
 mod singleton;
 mod strangers;

@@ -1,7 +1,7 @@
 """MPI-style one-sided communication for the processes of one machine.
 
 This package has the launcher `rmarun`, the C library `libmpi_abi.so.1` (MPI 5.0 standard ABI), its header, and the
-compiler wrappers `rmacc` and `rmacxx`. `python -m onesided -n 4 app.py` runs a Python program on four ranks.
+compiler wrappers `rmacc` and `rmacxx`. `rmarun -n 4 app.py` runs a Python program on four ranks.
 """
 
 import os
