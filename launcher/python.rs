@@ -1,15 +1,13 @@
 //! Programs that are files of Python. One that the system does not execute by itself is run by an interpreter.
 
 use crate::launcher::args::Program;
-use crate::launcher::foreign::{located, value};
+use crate::launcher::foreign::{INTERPRETED_BY, located, value};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const SUFFIXES: [&str; 2] = ["py", "pyc"];
-/// The interpreter, where it is not the first of this name in PATH: a wheel names the one that it is installed for.
-const VARIABLE: &str = "ONESIDED_PYTHON";
 const INTERPRETER: &str = "python3";
 
 /// Puts the interpreter in front of a file of Python that is not executable, or that is in the working directory
@@ -24,7 +22,7 @@ pub fn interpret(program: &mut Program) -> bool {
     let directory = program.directory.as_deref().unwrap_or(Path::new(""));
     let executes = located(program).is_some_and(|path| is_executable(&path));
     if !executes && directory.join(file).is_file() {
-        let interpreter = value(program, VARIABLE).filter(|name| !name.is_empty());
+        let interpreter = value(program, INTERPRETED_BY).filter(|name| !name.is_empty());
         let interpreter = interpreter.unwrap_or_else(|| OsStr::new(INTERPRETER).to_owned());
         program.arguments.insert(0, interpreter);
     }
