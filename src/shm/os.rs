@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MmapAdvise, madvise, shm_open, shm_unlink};
 use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::signal::{SigSet, SigmaskHow};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::stat::Mode;
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -23,6 +23,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::slice::from_mut;
 use std::sync::OnceLock;
@@ -782,12 +783,26 @@ pub(crate) fn write_here(runs: &[PieceRun], mapping: &Mapping, from: Range<u64>)
     Some(true)
 }
 
-/// Starts a thread of the library that takes no signal of the program.
+/// What a thread of the library takes all the same: the signals of its own faults.
+const FAULTS: [Signal; 5] =
+    [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGABRT];
+/// The exit code of a program whose main thread panics.
+const PANICKED: i32 = 101;
+
+/// Starts a thread of the library that takes no signal of the program. If it panics, the process ends: other ranks
+/// would wait for it for ever.
 pub(crate) fn spawn_deaf(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let mut signals = SigSet::all();
+    FAULTS.into_iter().for_each(|fault| signals.remove(fault));
+    let before = signals.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     // It calls nothing of the program.
     let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(256 << 10);
-    let spawned = builder.spawn(work);
+    let spawned = builder.spawn(|| {
+        if catch_unwind(AssertUnwindSafe(work)).is_err() {
+            // SAFETY: the process ends, and runs nothing more.
+            unsafe { nix::libc::_exit(PANICKED) }
+        }
+    });
     before.thread_set_mask()?;
     spawned.map(drop)
 }
