@@ -202,8 +202,8 @@ struct Part {
     /// The working directory of the ranks; also -wdir
     #[arg(long, value_name = "DIR")]
     wdir: Option<PathBuf>,
-    /// The program and its arguments; with --example or --bin, arguments alone. A file with the end .py
-    /// that is not executable is run by python3
+    /// The program and its arguments; with --example or --bin, arguments alone. A file whose name
+    /// ends in .py, and that is not executable, is run by python3
     #[arg(trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
 }

@@ -117,7 +117,8 @@ impl Library {
 /// first, where the package `mpich` puts its own.
 const PYTHON: &str = "MPI4PY_LIBMPI";
 
-/// The variable that names Python's interpreter, where it is not the first of this name in PATH: a wheel names the one that it is installed for.
+/// The variable that names Python's interpreter, instead of the first `python3` in PATH: a wheel names the one that it is
+/// installed for.
 pub const INTERPRETED_BY: &str = "ONESIDED_PYTHON";
 
 /// What a program's ranks have of a variable.

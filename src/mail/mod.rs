@@ -1,5 +1,5 @@
 //! The queues of the segment by which ranks send each other records (`sync/channel.rs`), and blocks for what
-//! is long ([`pool`]): those of messages, and those by which a rank has its memory written ([`scatter`]).
+//! is long ([`pool`]): those of messages, and those of puts of many pieces to private memory ([`scatter`]).
 
 mod incoming;
 mod outgoing;

@@ -67,24 +67,30 @@ fn mail(segment: &Arc<Segment>, rank: u32) -> Result<Placed<MailWords>> {
     segment.place(layout.mail + index * size_of::<MailWords>() as u64)
 }
 
-/// The thread. A queue that is damaged is not read any more.
+/// The thread. It ends where a queue or a request is damaged; then the kernel writes.
 fn serve_all(segment: &Arc<Segment>, mail: &MailWords) {
     let mut sources = Sources::default();
-    loop {
-        let seen = mail.look();
-        let found = sources.find(segment, mail);
-        for source in &mut sources.all {
-            while let Ok(Some(record)) = source.next(segment) {
-                source.pass(&record);
-                let ring = || segment.mail(source.sender).map(MailWords::ring);
-                let _ = write_pieces(segment, &record).and_then(|()| ring());
-            }
+    while serve_found(segment, mail, &mut sources).is_ok() {}
+    mail.withdraw();
+    // Those that wait for an answer look again.
+    (0..segment.layout().ranks)
+        .filter_map(|rank| segment.mail(rank).ok())
+        .for_each(MailWords::ring);
+}
+
+/// Serves the requests that have come, and sleeps until the next one.
+fn serve_found(segment: &Arc<Segment>, mail: &MailWords, sources: &mut Sources) -> Result<()> {
+    let seen = mail.look();
+    sources.find(segment, mail)?;
+    for source in &mut sources.all {
+        while let Some(record) = source.next(segment)? {
+            source.pass(&record);
+            write_pieces(segment, &record)?;
+            segment.mail(source.sender)?.ring();
         }
-        if found.is_err() {
-            return;
-        }
-        sleep_until(mail.bell(), |rung| rung != seen);
     }
+    sleep_until(mail.bell(), |rung| rung != seen);
+    Ok(())
 }
 
 /// Writes the pieces of a request to this process's memory, and gives the block back.
@@ -117,7 +123,8 @@ pub(crate) fn scatter(
 ) -> Result<std::result::Result<bool, JobFailed>> {
     static QUEUES: OnceLock<Mutex<ScatterQueues>> = OnceLock::new();
     let segment = &context.segment;
-    if pieces.len() < FEWEST || mail(segment, rank)?.bell().load() == 0 {
+    let thread = mail(segment, rank)?;
+    if pieces.len() < FEWEST || thread.bell().load() == 0 || thread.has_withdrawn() {
         return Ok(Ok(false));
     }
     let runs = PieceRun::all(pieces);
@@ -144,7 +151,7 @@ pub(crate) fn scatter(
     let own = segment.mail(context.rank)?;
     let given_back = waiter.until(own.bell(), |_| {
         own.look();
-        is_given_back(segment, block) || has_left()
+        is_given_back(segment, block) || thread.has_withdrawn() || has_left()
     });
     if let Err(failed) = given_back {
         return Ok(Err(failed));

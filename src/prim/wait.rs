@@ -9,7 +9,7 @@ use super::account::Asleep;
 use super::{Account, Backoff, FailedWord, Fault, ParkWord, Site, planted};
 use std::time::Duration;
 
-/// How long such a sleep lasts at most.
+/// How long a sleep of [`sleep_until`] lasts at most.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// The condition that ends a wait which may never be satisfied any more.

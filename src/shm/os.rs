@@ -734,9 +734,10 @@ impl PieceRun {
         takes
     }
 
-    /// The addresses from the first piece to the end of the last, if the pieces have at most `most` bytes.
+    /// The addresses from the first piece to the end of the last, if the pieces have 1 to `most` bytes.
     fn span(&self, most: u64) -> Option<Range<usize>> {
-        self.bytes.checked_mul(self.count).filter(|bytes| *bytes <= most)?;
+        let bytes = self.bytes.checked_mul(self.count)?;
+        (bytes > 0 && bytes <= most).then_some(())?;
         let last = self.stride.checked_mul(self.count.checked_sub(1)?)?.checked_add(self.first)?;
         Some(self.first as usize..last.checked_add(self.bytes)? as usize)
     }

@@ -96,7 +96,7 @@ impl MailWords {
     }
 
     /// Withdraws the rendezvous buffers of this rank: a receiver discards what it reads from them
-    /// from now on.
+    /// from now on. Of a thread that serves requests: it answers none any more.
     #[allow(dead_code, reason = "nothing is offered in the models")]
     pub fn withdraw(&self) {
         self.withdrew.store(1);

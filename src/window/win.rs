@@ -31,8 +31,8 @@ impl WindowOptions {
     ///
     /// Memory from alloc_mem is accessed directly. Private memory of this process is accessed by
     /// the other ranks through the kernel (`process_vm_readv`, `process_vm_writev`), without help
-    /// from this rank, but for a put of 64 or more pieces: a thread of this rank writes those, which
-    /// sleeps otherwise. Accumulates take turns under an exclusion. `docs/performance.md`
+    /// from this rank. A put of 64 or more pieces is written by a thread of this rank, which sleeps
+    /// otherwise. Accumulates take turns under an exclusion. `docs/performance.md`
     /// has the difference: about 1.6 µs against 6 ns for 8 bytes.
     ///
     /// Any alignment will do. Put and get are about as fast at any; accumulates of elements that do not
