@@ -42,6 +42,9 @@ for words in "3 passed" "2 failed" "[1] E " "code 122" "(--timeout)"; do
   grep -qF -- "$words" report || { echo "no '$words' in:"; cat report; exit 1; }
 done
 
+cp "$here/test_tools.py" .
+pytest -q -p no:cacheprovider test_tools.py
+
 pip uninstall --quiet --yes onesided
 left=$(find user -path '*onesided*' -o -name 'rmarun*' -o -name 'rmacc*' -o -name 'libmpi_abi*')
 [ -z "$left" ] || { echo "left after pip uninstall: $left"; exit 1; }
