@@ -44,6 +44,7 @@ done
 
 cp "$here/test_tools.py" .
 pytest -q -p no:cacheprovider test_tools.py
+rmarun -n 4 --check --quiet --require-join python -m pytest -q -p no:cacheprovider -k 4 test_tools.py
 
 pip uninstall --quiet --yes onesided
 left=$(find user -path '*onesided*' -o -name 'rmarun*' -o -name 'rmacc*' -o -name 'libmpi_abi*')

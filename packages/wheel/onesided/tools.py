@@ -57,16 +57,17 @@ class _Shared:
         """Begins the epoch that lasts until `free`, with these words at the start of this rank's part. Collective."""
         self._win.Lock_all()
         if first:
-            own = self._comm.Get_rank()
-            self._win.Accumulate([array("q", first), MPI.INT64_T], own, 0, op=MPI.REPLACE)
+            own, words = self._comm.Get_rank(), array("q", first)
+            self._win.Accumulate([words, MPI.INT64_T], own, 0, op=MPI.REPLACE)
             self._win.Flush(own)
         self._comm.Barrier()
 
     def _update(self, place, op=MPI.NO_OP, operand=0, target=None):
         """Updates a word, and returns what it was before."""
         target = self._root if target is None else target
-        before = array("q", [0])
-        self._win.Fetch_and_op([array("q", [operand]), MPI.INT64_T], [before, MPI.INT64_T], target, place, op=op)
+        # Buffers have names, because an operation uses them until the flush.
+        operand, before = array("q", [operand]), array("q", [0])
+        self._win.Fetch_and_op([operand, MPI.INT64_T], [before, MPI.INT64_T], target, place, op=op)
         self._win.Flush(target)
         return before[0]
 
@@ -118,7 +119,8 @@ class Mutex(_Rooted):
             raise RuntimeError("Mutex.acquire: this rank holds the mutex already")
         self._win.Lock(self._root, MPI.LOCK_EXCLUSIVE)
         # MPI may take the lock only with the first operation (MPI-4.1 section 12.5.3).
-        self._win.Get([bytearray(1), MPI.BYTE], self._root)
+        byte = bytearray(1)
+        self._win.Get([byte, MPI.BYTE], self._root)
         self._win.Flush(self._root)
         self._is_held = True
 
@@ -197,7 +199,8 @@ class Queue(_Rooted):
             raise ValueError(f"Queue.put: the item has {len(data)} bytes; the queue was made for items of at most "
                              f"{self._item_bytes} (item_bytes)")
         number, slot = self._claim(self._PUT, 0, timeout if block else 0, queue.Full)
-        self._win.Put([array("q", [len(data)]).tobytes() + data, MPI.BYTE], self._root, slot + 1)
+        item = array("q", [len(data)]).tobytes() + data
+        self._win.Put([item, MPI.BYTE], self._root, slot + 1)
         self._win.Flush(self._root)
         self._update(slot, MPI.REPLACE, 2 * number + 1)
 
@@ -222,9 +225,8 @@ class Queue(_Rooted):
                 raise failure
 
     def _swap(self, place, old, new):
-        before = array("q", [0])
-        self._win.Compare_and_swap([array("q", [new]), MPI.INT64_T], [array("q", [old]), MPI.INT64_T],
-                                   [before, MPI.INT64_T], self._root, place)
+        new, compare, before = array("q", [new]), array("q", [old]), array("q", [0])
+        self._win.Compare_and_swap([new, MPI.INT64_T], [compare, MPI.INT64_T], [before, MPI.INT64_T], self._root, place)
         self._win.Flush(self._root)
         return before[0] == old
 
