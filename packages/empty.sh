@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Does what a new user does, on a Debian system that has nothing but Python, a C compiler, or Rust.
+#
+#     packages/empty.sh PREFIX [python] [c] [rust]     without a name: python and c
+#
+# PREFIX: what the installer has installed. Needs root and debootstrap, and loads some 100 MB from Debian's mirror and
+# PyPI. The Rust toolchain is this system's, and the crates come from crates.io.
+set -euo pipefail
+packages=$(cd "$(dirname "$0")" && pwd)
+root=$packages/..
+prefix=${1:?usage: packages/empty.sh PREFIX [python] [c] [rust]}
+kinds=("${@:2}")
+[ ${#kinds[@]} -gt 0 ] || kinds=(python c)
+for kind in "${kinds[@]}"; do
+  case $kind in python | c | rust) ;; *) echo "$kind: python, c and rust are known"; exit 2 ;; esac
+done
+skip() { echo "skipped: $*"; exit; }
+[ "$(id -u)" = 0 ] || skip "an empty system needs root"
+command -v debootstrap >/dev/null || skip "debootstrap does not exist"
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+debootstrap --variant=minbase --include=ca-certificates "$release" "$out/base" >"$out/log" 2>&1 ||
+  skip "debootstrap: $(tail -n 1 "$out/log")"
+
+# A command of root in the system, with processes and mounts of its own. /dev/shm is as small as a container's.
+system=$out/system
+inside() {
+  # shellcheck disable=SC2016
+  unshare --mount --pid --fork --kill-child chroot "$system" /bin/sh -ec \
+    'mount -t proc proc /proc; mount -t tmpfs -o size=64m tmpfs /dev/shm; cd /root; . ./environment; exec "$@"' sh "$@"
+}
+# A new system with these packages of Debian.
+begin() {
+  rm -rf "$system"
+  cp -a "$out/base" "$system"
+  # How this system reaches the network.
+  cp /etc/resolv.conf "$system/etc/"
+  cp /etc/ssl/certs/ca-certificates.crt "$system/etc/ssl/certs/"
+  [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$system/etc/"
+  touch "$system/root/environment"
+  DEBIAN_FRONTEND=noninteractive inside apt-get install -qq -y --no-install-recommends "$@" >"$out/log" 2>&1 ||
+    { cat "$out/log"; exit 1; }
+}
+
+python() {
+  python3 -m venv "$out/tool"
+  "$out/tool/bin/pip" install --quiet --disable-pip-version-check wheel
+  "$out/tool/bin/python" "$packages/wheel/build.py" --out "$out/dist" --prefix "$prefix"
+  begin python3 python3-venv
+  cp "$out"/dist/onesided-*.whl "$root/examples/python/windows.py" "$system/root/"
+  inside python3 -m venv env
+  echo 'PATH=/root/env/bin:/usr/bin:/bin' >"$system/root/environment"
+  inside sh -c 'pip install --quiet --disable-pip-version-check ./onesided-*.whl mpi4py numpy'
+  inside rmarun -n 4 --require-join python windows.py
+}
+
+c() {
+  package=$("$packages/deb/build.sh" --out "$out/dist" --prefix "$prefix" | tail -n 1)
+  begin gcc libc6-dev
+  cp "$package" "$root/capi/tests/c/"{hello.c,check.h} "$system/root/"
+  inside dpkg -i "$(basename "$package")"
+  inside rmacc hello.c -o hello
+  inside rmarun -n 4 --require-join ./hello
+}
+
+# The first command of the README.
+rust() {
+  toolchain=$(rustc --print sysroot)
+  begin gcc libc6-dev
+  cp -a "$toolchain" "$system/opt/rust"
+  mkdir "$system/root/onesided"
+  git -C "$root" archive HEAD | tar -x -C "$system/root/onesided"
+  echo 'PATH=/opt/rust/bin:/usr/bin:/bin HOME=/root' >"$system/root/environment"
+  inside sh -c 'cd onesided && exec cargo run --release -- -n 8 --example wordcount -- --verify src docs'
+}
+
+for kind in "${kinds[@]}"; do
+  "$kind"
+  echo "an empty system with $kind works"
+done
