@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Does what a new user does, on a Debian system that has nothing but Python, a C compiler, or Rust.
+# Does what a new user does, on a Debian system that has nothing but Python, a C compiler, or Rust; or builds the
+# container image on such a system, and runs C and Python in it.
 #
-#     packages/empty.sh PREFIX [python] [c] [rust]     without a name: python and c
+#     packages/empty.sh PREFIX [python] [c] [rust] [container]     without a name: python, c and container
 #
 # PREFIX: what the installer has installed. Needs root and debootstrap, and loads some 100 MB from Debian's mirror and
 # PyPI. The Rust toolchain is this system's, and the crates come from crates.io.
 set -euo pipefail
 packages=$(cd "$(dirname "$0")" && pwd)
 root=$packages/..
-prefix=${1:?usage: packages/empty.sh PREFIX [python] [c] [rust]}
+prefix=${1:?usage: packages/empty.sh PREFIX [python] [c] [rust] [container]}
 kinds=("${@:2}")
-[ ${#kinds[@]} -gt 0 ] || kinds=(python c)
+[ ${#kinds[@]} -gt 0 ] || kinds=(python c container)
 for kind in "${kinds[@]}"; do
-  case $kind in python | c | rust) ;; *) echo "$kind: python, c and rust are known"; exit 2 ;; esac
+  case $kind in python | c | rust | container) ;; *) echo "$kind: python, c, rust and container are known"; exit 2 ;; esac
 done
 skip() { echo "skipped: $*"; exit; }
 [ "$(id -u)" = 0 ] || skip "an empty system needs root"
@@ -30,15 +31,18 @@ inside() {
   unshare --mount --pid --fork --kill-child chroot "$system" /bin/sh -ec \
     'mount -t proc proc /proc; mount -t tmpfs -o size=64m tmpfs /dev/shm; cd /root; . ./environment; exec "$@"' sh "$@"
 }
-# A new system with these packages of Debian.
-begin() {
+# A new system that reaches the network as this one does.
+fresh() {
   rm -rf "$system"
   cp -a "$out/base" "$system"
-  # How this system reaches the network.
   cp /etc/resolv.conf "$system/etc/"
   cp /etc/ssl/certs/ca-certificates.crt "$system/etc/ssl/certs/"
   [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$system/etc/"
   touch "$system/root/environment"
+}
+# One with these packages of Debian.
+begin() {
+  fresh
   DEBIAN_FRONTEND=noninteractive inside apt-get install -qq -y --no-install-recommends "$@" >"$out/log" 2>&1 ||
     { cat "$out/log"; exit 1; }
 }
@@ -73,6 +77,22 @@ rust() {
   git -C "$root" archive HEAD | tar -x -C "$system/root/onesided"
   echo 'PATH=/opt/rust/bin:/usr/bin:/bin HOME=/root' >"$system/root/environment"
   inside sh -c 'cd onesided && exec cargo run --release -- -n 8 --example wordcount -- --verify src docs'
+}
+
+# By buildah, which needs no right that a container of CI has not.
+container() {
+  command -v buildah >/dev/null || { echo "skipped: buildah does not exist"; return; }
+  printf '[storage]\ndriver = "vfs"\ngraphroot = "%s"\nrunroot = "%s"\n' "$out/images" "$out/run" >"$out/storage.conf"
+  export CONTAINERS_STORAGE_CONF=$out/storage.conf BUILDAH_ISOLATION=chroot
+  fresh
+  debian=$(buildah from scratch)
+  buildah add --quiet "$debian" "$system" /
+  buildah commit --quiet --rm "$debian" localhost/debian:empty >/dev/null
+  "$packages/container/build.sh" --engine buildah --prefix "$prefix" -- --quiet --build-arg BASE=localhost/debian:empty
+  image=$(buildah from localhost/onesided)
+  buildah copy --quiet "$image" "$root/capi/tests/c/"{hello.c,check.h} "$root/examples/python/windows.py" /work/
+  buildah run "$image" -- sh -ec 'rmacc hello.c -o hello; rmarun -n 4 --require-join ./hello; rmarun -n 4 --require-join windows.py'
+  buildah rm --all >/dev/null
 }
 
 for kind in "${kinds[@]}"; do
