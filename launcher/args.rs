@@ -6,7 +6,8 @@ use crate::launcher::report::{self, USAGE};
 use crate::launcher::segment::check_name;
 use crate::launcher::words;
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use rustix::thread::CpuSet;
 use std::ffi::{OsStr, OsString};
@@ -68,10 +69,11 @@ Deadlock:
   debugger never counts as blocked. Where a rank handles signals of its own (SIGALRM, SIGUSR1, ...),
   whose handlers might call the library, it is called suspected, after some seconds, and the job
   goes on. To look at a job that runs: rmarun --status, or Ctrl-\\ where rmarun reads from a
-  terminal.
+  terminal; with the last calls of each rank, rmarun --status --calls 20, or signal SIGUSR1 to rmarun.
 
 When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. One line
-on standard error says which rank it was, how it ended, and in which call. With
+on standard error says which rank it was, how it ended, and in which call, and a table before it
+has the rank's last calls (--calls). With
 --on-failure=continue they go on; the exit code is then that of the first rank that failed, when
 all have ended. When rmarun itself is killed, so are the ranks, at once.
 
@@ -90,7 +92,7 @@ Examples:
     override_usage = "rmarun -n <N> [OPTIONS] [--] <PROGRAM> [ARGS]...\n       \
                       rmarun -n <N> [OPTIONS] (--example | --bin) <NAME> [-- [ARGS]...]\n       \
                       rmarun [OPTIONS] -n <N> <PROGRAM> [ARGS]... : -n <N> <PROGRAM> [ARGS]...\n       \
-                      rmarun --status [<PID>]",
+                      rmarun --status [<PID>] [--calls <N>]",
     after_help = AFTER_HELP,
     max_term_width = 100
 )]
@@ -100,8 +102,12 @@ struct Line {
     /// Prints the state of the ranks of a job that another rmarun, process PID, has started: for each
     /// its call, for how long, what it waits for, and in which line of the program. Without PID, of the
     /// only job of this user; of several it prints the list
-    #[arg(long, value_name = "PID", num_args = 0..=1, exclusive = true)]
+    #[arg(long, value_name = "PID", num_args = 0..=1)]
     status: Option<Option<u32>>,
+    /// How many of the last calls of each rank are printed by --status, and when the job fails; at most 64
+    /// [default: none by --status; 8 when the job fails, of the ranks that the message names]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
+    calls: Option<u32>,
     /// Prints the manual page, or the completions of a shell: man, bash, zsh or fish
     #[arg(long, value_name = "WHAT", exclusive = true, value_parser = printed)]
     print: Option<Printed>,
@@ -329,6 +335,8 @@ pub struct Options {
     pub check: Option<Check>,
     /// Where the conflicts are written; then there is a check.
     pub check_report: Option<PathBuf>,
+    /// How many of the last calls of all ranks are printed when the job fails.
+    pub calls: Option<u32>,
     pub target: Option<Target>,
 }
 
@@ -355,7 +363,7 @@ enum Printed {
 pub enum Parsed {
     Run(Box<Options>),
     /// Print the state of that process's job, or of the only one.
-    Inquire(Option<u32>),
+    Inquire(Option<u32>, u32),
     /// Help, version or an error has been printed.
     Printed(u8),
 }
@@ -384,14 +392,10 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         words::parts(&definition, line).map_err(|what| wrong(ErrorKind::InvalidValue, &what));
     let mut parts = parts?.into_iter();
     let first = parts.next().unwrap_or_default();
-    let line = Line::from_arg_matches(&definition.try_get_matches_from_mut(first)?)?;
-    if let Some(pid) = line.status {
-        return Ok(Parsed::Inquire(pid));
-    }
-    if let Some(printed) = line.print {
-        // A closed standard output is not an error.
-        let _ = std::io::stdout().write_all(&text_of(printed));
-        return Ok(Parsed::Printed(0));
+    let matches = definition.try_get_matches_from_mut(first)?;
+    let line = Line::from_arg_matches(&matches)?;
+    if let Some(asked) = asked(&line, &matches) {
+        return asked.map_err(|what| wrong(ErrorKind::ArgumentConflict, what));
     }
     let target = line.target.target().map_err(|what| missing(&what))?;
     let wrong = |(kind, what): (ErrorKind, String)| wrong(kind, &what);
@@ -426,8 +430,26 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         deadlock: line.deadlock,
         check: line.check.or(line.check_report.is_some().then_some(Check::End)),
         check_report: line.check_report,
+        calls: line.calls,
         target,
     })))
+}
+
+/// What is no job: `--status`, which has no other option beside it than `--calls`, and `--print`.
+fn asked(line: &Line, matches: &ArgMatches) -> Option<Result<Parsed, &'static str>> {
+    if let Some(printed) = line.print {
+        // A closed standard output is not an error.
+        let _ = std::io::stdout().write_all(&text_of(printed));
+        return Some(Ok(Parsed::Printed(0)));
+    }
+    let pid = line.status?;
+    let is_given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
+    let known = Line::command();
+    let mut options = known.get_arguments().map(|one| one.get_id().as_str());
+    Some(match options.any(|name| !["status", "calls"].contains(&name) && is_given(name)) {
+        true => Err("--status has no other option beside it than --calls"),
+        false => Ok(Parsed::Inquire(pid, line.calls.unwrap_or(0))),
+    })
 }
 
 /// The manual page or the completions.
@@ -750,6 +772,10 @@ mod tests {
             vec!["-n", "2", "--check-report"],
             vec!["-n", "2", "--status", "1"],
             vec!["--status", "one"],
+            vec!["--status", "1", "-t"],
+            vec!["--status", "1", "true"],
+            vec!["--status", "1", "--calls", "65"],
+            vec!["--calls", "5"],
             vec!["-n", "2", "--stdin", "2", "true"],
             vec!["-n", "2", "--stdin", "some", "true"],
             vec!["-n", "2", "--cpu-set", "3-1", "true"],

@@ -5,6 +5,7 @@
 
 use crate::launch::{Observed, RankStatus, View, is_of_another_version, monotonic};
 use crate::launcher::report::deadlock::{Deadlock, Waiting};
+use crate::launcher::report::last_calls;
 use crate::launcher::report::standing::{self, Row};
 use crate::launcher::report::{self, Refusal};
 use nix::unistd::Uid;
@@ -14,11 +15,11 @@ use std::os::fd::RawFd;
 use std::os::linux::fs::MetadataExt;
 
 /// Prints the state of the job's ranks, where process `pid` is its launcher or one of its ranks, or of the
-/// only job of this user; returns the exit code.
-pub fn answer(pid: Option<u32>) -> u8 {
+/// only job of this user, and of each the last `calls` calls; returns the exit code.
+pub fn answer(pid: Option<u32>, calls: u32) -> u8 {
     match pid.map_or_else(only, Ok).and_then(observe) {
         Ok(observed) => {
-            let table = table(observed.view());
+            let table = tables(observed.view(), calls);
             // A closed standard output is not an error.
             let _ = io::stdout().write_all(table.as_bytes());
             0
@@ -112,6 +113,12 @@ fn segment_of(pid: u32) -> Result<Option<Observed>, Refusal> {
         }
     }
     Ok(None)
+}
+
+/// The state of a job's ranks, and of each the last `calls` calls.
+pub fn tables(view: View<'_>, calls: u32) -> String {
+    let calls = last_calls::table(view, 0..view.ranks(), calls as usize);
+    table(view) + &calls.unwrap_or_default()
 }
 
 /// The state of a job's ranks: a heading and one line for each rank.

@@ -59,7 +59,7 @@ use std::ffi::OsString;
 pub fn main(line: impl IntoIterator<Item = OsString>) -> u8 {
     let options = match args::parse(line) {
         Parsed::Run(options) => options,
-        Parsed::Inquire(pid) => return inquiry::answer(pid),
+        Parsed::Inquire(pid, calls) => return inquiry::answer(pid, calls),
         Parsed::Printed(code) => return code,
     };
     launch(*options).unwrap_or_else(|refusal| {

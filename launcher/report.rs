@@ -2,6 +2,7 @@
 
 pub mod conflicts;
 pub mod deadlock;
+pub mod last_calls;
 pub mod standing;
 
 use crate::launch::RankStatus;
@@ -300,6 +301,17 @@ fn plain(error: &io::Error) -> String {
 /// A message of the launcher as one or more lines.
 pub fn line(message: &str) -> String {
     message.lines().map(|line| format!("rmarun: {line}\n")).collect()
+}
+
+/// Rows of cells, in columns.
+fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|cells| cells[column].chars().count()).max();
+    let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |cells: &[String; N]| {
+        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
 }
 
 /// Prints a message on standard error.

@@ -13,6 +13,9 @@ const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Si
 /// is not one of [`ENDING`], because those may be ignored.
 pub const GUARD_DIED: Signal = Signal::SIGCONT;
 
+/// Asks for the state of the ranks, and their last calls.
+pub const ASKS: Signal = Signal::SIGUSR1;
+
 /// A signal counts as a second one only after this time, because one Ctrl-C may come from both the
 /// terminal and the guard.
 pub const SECOND_AFTER: Duration = Duration::from_millis(100);
@@ -52,9 +55,9 @@ pub fn take() -> io::Result<Taken> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGCHLD);
     signals.add(GUARD_DIED);
-    for ending in ENDING {
-        if ignored & (1 << (ending as u32 - 1)) == 0 {
-            signals.add(ending);
+    for read in ENDING.into_iter().chain([ASKS]) {
+        if ignored & (1 << (read as u32 - 1)) == 0 {
+            signals.add(read);
         }
     }
     let before = SigSet::thread_get_mask()?;

@@ -289,7 +289,21 @@ impl Context {
     #[inline(always)]
     pub(crate) fn enter(&self, call: Call, window: u64) -> InCall<'_> {
         let slot = &*self.slot;
-        slot.set_doing(call, window);
+        slot.begin(call, window);
+        InCall { slot }
+    }
+
+    /// [`Context::enter`] for an operation on a rank of the window, of that many bytes.
+    #[inline(always)]
+    pub(crate) fn enter_operation(
+        &self,
+        call: Call,
+        window: u64,
+        target: Rank,
+        bytes: u64,
+    ) -> InCall<'_> {
+        let slot = &*self.slot;
+        slot.begin_operation(call, window, (target.0, bytes));
         InCall { slot }
     }
 
@@ -329,11 +343,17 @@ pub(crate) struct InCall<'a> {
 }
 
 impl InCall<'_> {
+    /// The call has done nothing yet: its slow path, which is next, begins it again.
+    #[inline(always)]
+    pub(crate) fn begin_again(self) {
+        let _not_ended = ManuallyDrop::new(self);
+    }
+
     /// Ends the mark where nothing panics: one store, without a check.
     #[inline(always)]
     pub(crate) fn end(self) {
         let record = ManuallyDrop::new(self);
-        record.slot.set_doing(Call::None, 0);
+        record.slot.end();
     }
 }
 
@@ -342,7 +362,7 @@ impl Drop for InCall<'_> {
     fn drop(&mut self) {
         // A rank that panics inside a call keeps the record: the launcher reports it.
         if !std::thread::panicking() {
-            self.slot.set_doing(Call::None, 0);
+            self.slot.end();
         }
     }
 }

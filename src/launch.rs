@@ -28,7 +28,7 @@ pub(crate) use watch::JobWatch;
 pub use crate::check::{Conflict, ConflictAccess, Conflicts};
 
 pub use observe::{
-    Awaited, AwaitedKind, AwaitedRead, Observed, RankStatus, Sleep, Standing, View,
+    Awaited, AwaitedKind, AwaitedRead, LastCall, Observed, RankStatus, Sleep, Standing, View,
     is_of_another_version, monotonic,
 };
 

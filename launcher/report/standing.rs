@@ -1,5 +1,6 @@
 //! The table that `--status` prints.
 
+use super::columns;
 use crate::Call;
 use crate::launch::RankStatus;
 
@@ -23,13 +24,7 @@ const HEAD: [&str; 6] = ["rank", "pid", "is", "for", "waits for", "called at"];
 pub fn table(rows: &[Row]) -> String {
     let lines: Vec<[String; 6]> =
         std::iter::once(HEAD.map(str::to_owned)).chain(rows.iter().map(cells)).collect();
-    let width = |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max();
-    let widths: Vec<usize> = (0..HEAD.len()).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |cells: &[String; 6]| {
-        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    lines.iter().map(line).collect()
+    columns(&lines)
 }
 
 fn cells(row: &Row) -> [String; 6] {

@@ -3,8 +3,8 @@
 use super::Supervisor;
 use crate::launch::{Conflicts, OnFailure};
 use crate::launcher::args::{Check, OnDeadlock, Options};
-use crate::launcher::report::{self, Cause, How, conflicts};
-use crate::launcher::signals::{GUARD_DIED, SECOND_AFTER};
+use crate::launcher::report::{self, Cause, How, conflicts, last_calls};
+use crate::launcher::signals::{ASKS, GUARD_DIED, SECOND_AFTER};
 use crate::launcher::{guard, inquiry, ranks, tree};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -27,6 +27,11 @@ const ORPHANS_LIMIT: Duration = Duration::from_millis(500);
 const DYING_LIMIT: Duration = Duration::from_secs(10);
 /// How long the last message waits for the ranks' output.
 const REPORT_AFTER: Duration = Duration::from_millis(500);
+
+/// How many of a rank's last calls are printed when the job fails.
+const LAST_CALLS: u32 = 8;
+/// Of a deadlock of more ranks the last calls are only printed if the user asks.
+const MOST_NAMED: usize = 8;
 
 /// The phase of a job.
 #[derive(Clone, Copy)]
@@ -81,7 +86,9 @@ impl Supervisor<'_> {
         match (signal, self.phase) {
             (GUARD_DIED, _) if !guard::is_gone(self.guard) => {}
             (GUARD_DIED, _) => self.end(Cause::GuardDied),
-            (Signal::SIGQUIT, Phase::Running) if self.asks_by_quit => self.print_state(),
+            (Signal::SIGQUIT, Phase::Running) if self.asks_by_quit => self.print_state(0),
+            (ASKS, Phase::Running) => self.print_state(LAST_CALLS),
+            (ASKS, _) => {}
             (_, Phase::Running) => self.end(Cause::Signal(signal)),
             (_, Phase::Ending { since, .. }) if since.elapsed() >= SECOND_AFTER => {
                 self.kill(since);
@@ -94,11 +101,12 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Prints the state of the ranks. One Ctrl-\\ arrives twice, from the terminal and from the guard.
-    fn print_state(&mut self) {
+    /// Prints the state of the ranks, and of each the last `calls` calls unless the user has asked for another
+    /// number. One Ctrl-\\ arrives twice, from the terminal and from the guard.
+    fn print_state(&mut self, calls: u32) {
         if self.asked_by_quit.is_none_or(|before| before.elapsed() >= SECOND_AFTER) {
             self.asked_by_quit = Some(Instant::now());
-            self.notes.push(inquiry::table(self.job.view()));
+            self.notes.push(inquiry::tables(self.job.view(), self.options.calls.unwrap_or(calls)));
             self.report_losses();
         }
     }
@@ -319,13 +327,34 @@ impl Supervisor<'_> {
             let took = format!("the job took {seconds:.2} s; exit code {code}");
             let took = Some(took).filter(|_| self.options.verbose);
             let check = self.conflicts().and_then(|found| conflicts::summary(found, code));
-            let last = check.iter().chain(&word);
+            let calls = self.last_calls();
+            let last = calls.iter().chain(&check).chain(&word);
             let is_wanted = |text: &&String| !self.options.quiet || !text.starts_with("note:");
             let messages = self.notes.iter().chain(last).chain(&took).filter(is_wanted);
             let messages: Vec<&str> = messages.map(String::as_str).collect();
             self.reported = self.output.print(&messages);
         }
         drained.then_some(code)
+    }
+
+    /// The last calls of the ranks that the message of a failed job names, or of all if the user has asked.
+    fn last_calls(&self) -> Option<String> {
+        let lost = self.lost.as_ref().map(|(first, _)| first);
+        let ranks: Vec<u32> = match (self.options.calls, self.cause.as_ref().or(lost)?) {
+            (Some(_), _) => (0..self.options.ranks).collect(),
+            (None, _) if self.options.quiet => Vec::new(),
+            (None, Cause::Deadlock(deadlock)) if deadlock.waiting.len() > MOST_NAMED => Vec::new(),
+            (None, Cause::Deadlock(deadlock)) => {
+                deadlock.waiting.iter().map(|waiting| waiting.rank).collect()
+            }
+            (None, cause) => cause.rank().into_iter().collect(),
+        };
+        let most = self.options.calls.unwrap_or(LAST_CALLS) as usize;
+        let view = self.job.view();
+        let is_there = |rank: &u32| {
+            view.standing(*rank).is_ok_and(|standing| standing.joined && !standing.finished)
+        };
+        last_calls::table(view, ranks.into_iter().filter(is_there), most)
     }
 
     /// The name of that rank's program; of the first rank's by default.

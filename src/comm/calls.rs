@@ -9,7 +9,7 @@ use super::{
     NUMBERS, Purpose, SplitType, create, create_group, free, shrink,
 };
 use crate::call::Call;
-use crate::context::Context;
+use crate::context::{Context, InCall};
 use crate::error::{Error, Place, Result};
 use crate::foreign;
 use crate::group::{Comparison, Group, Rank};
@@ -305,10 +305,30 @@ impl Comm {
     /// communicator's handler.
     #[inline]
     pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.within_entered(call, |context| context.enter(call, 0), body)
+    }
+
+    /// [`Comm::within`] of a message of that many bytes to or from `peer`.
+    #[inline]
+    pub(crate) fn within_message<R>(
+        &self,
+        (call, peer, bytes): (Call, Rank, u64),
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        self.within_entered(call, |context| context.enter_operation(call, 0, peer, bytes), body)
+    }
+
+    #[inline(always)]
+    fn within_entered<R>(
+        &self,
+        call: Call,
+        enter: impl FnOnce(&Context) -> InCall<'_>,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
         if is_forked() {
             return self.handled(Err(Error::Forked { at: self.place(call) }));
         }
-        let inside = self.context().enter(call, 0);
+        let inside = enter(self.context());
         match self.check_alive(call).and_then(|()| body()) {
             Ok(value) => {
                 inside.end();

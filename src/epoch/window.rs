@@ -183,7 +183,8 @@ impl<T: Pod> Window<T> {
         self.win.name()
     }
 
-    /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name in this rank's errors.
+    /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name in this rank's errors, and in the
+    /// launcher's reports.
     #[doc(alias = "MPI_Win_set_name")]
     pub fn set_name(&self, name: &str) {
         self.win.set_name(name);

@@ -6,7 +6,7 @@
 
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::shm::{CallWord, File, RankSlot, Segment, WindowHeader};
+use crate::shm::{CallWord, File, RankSlot, RecordedCall, Segment, WindowHeader};
 use std::os::fd::RawFd;
 
 pub use crate::prim::{Awaited, AwaitedKind, AwaitedRead, Sleep};
@@ -37,6 +37,21 @@ pub struct Standing {
     pub idle_threads: u32,
     /// Its latest sleep in a wait of the library.
     pub sleep: Sleep,
+}
+
+/// A call that a rank has recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastCall {
+    /// The call.
+    pub call: Call,
+    /// The name of its window.
+    pub window: Option<String>,
+    /// The rank of the window or communicator that it is for.
+    pub target: Option<u32>,
+    /// The bytes that it moves.
+    pub bytes: Option<u64>,
+    /// It has not ended.
+    pub is_under_way: bool,
 }
 
 /// The ranks of a job, by their records in its segment.
@@ -81,6 +96,18 @@ impl<'a> View<'a> {
             call,
             window: self.name_of(window),
         })
+    }
+
+    /// The last calls of rank `rank`, the latest last; of a window that has been freed without a name.
+    pub fn last_calls(&self, rank: u32) -> Result<Vec<LastCall>> {
+        let calls = self.slot(rank)?.last_calls();
+        let named = |recorded: &RecordedCall| {
+            let RecordedCall { call, window, operation, is_under_way } = *recorded;
+            let target = operation.and_then(|(target, _)| target);
+            let bytes = operation.map(|(_, bytes)| bytes).filter(|bytes| *bytes != 0);
+            LastCall { call, window: self.name_of(window), target, bytes, is_under_way }
+        };
+        Ok(calls.iter().map(named).collect())
     }
 
     /// The name of the window whose block is at `window`.

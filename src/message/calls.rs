@@ -71,9 +71,14 @@ impl Comm {
         let (source, tag) = (source.into(), tag.into());
         let (mut into, source, tag) = (OriginMut::of(into.into()), source.known(), tag.known());
         let usual = self.try_receive(Channel::Program, &mut into, source, tag);
+        let from = source.unwrap_or(Rank::NULL);
         let into = (into, source, tag);
         usual.map_or_else(
-            || self.within(call, || receive_and_wait(self.members(), (call, at), into)),
+            || {
+                self.within_message((call, from, 0), || {
+                    receive_and_wait(self.members(), (call, at), into)
+                })
+            },
             Ok,
         )
     }
@@ -101,7 +106,10 @@ impl Comm {
         if self.try_send(mode, Channel::Program, origin, dest, tag) {
             return Ok(());
         }
-        self.within(call, || send_and_wait(self.members(), (call, at), mode, (origin, dest, tag)))
+        let bytes = origin.layout().bytes().unwrap_or(0);
+        self.within_message((call, dest, bytes), || {
+            send_and_wait(self.members(), (call, at), mode, (origin, dest, tag))
+        })
     }
 
     /// `MPI_Isend` (MPI-2.2 §3.7.2): begins to send `from`, which [`Pending::wait`] returns.
@@ -180,7 +188,8 @@ impl Comm {
         tag: i32,
     ) -> Result<MessageRequest> {
         let call = Call::Send;
-        self.within(call, || {
+        let bytes = origin.layout().bytes().unwrap_or(0);
+        self.within_message((call, dest, bytes), || {
             let sent = send(self.members(), call, channel, mode, &origin, dest, tag)?;
             Ok(sent.request(self))
         })
@@ -204,7 +213,7 @@ impl Comm {
         tag: Option<i32>,
     ) -> Result<MessageRequest> {
         let call = Call::Receive;
-        self.within(call, || {
+        self.within_message((call, source.unwrap_or(Rank::NULL), 0), || {
             let slot = receive(self.members(), call, channel, &into, source, tag)?;
             Ok(MessageRequest::of(self, slot))
         })

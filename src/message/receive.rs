@@ -97,13 +97,19 @@ pub(super) fn try_receive(
     }
     let tag = tag.unwrap_or(Envelope::ANY_TAG);
     let wanted = Envelope { context: message_context(of, channel), source: from, tag };
-    let (record, mut taken) = (context.enter(Call::Receive, 0), TakenMessage::Otherwise);
+    let peer = source.unwrap_or(Rank::NULL);
+    let record = context.enter_operation(Call::Receive, 0, peer, 0);
+    let mut taken = TakenMessage::Otherwise;
     of.waiter().spin(1, || {
         let took = |state: &mut MailboxState| state.take(context, &wanted, &mut into);
         taken = mailbox.try_biased(took).unwrap_or(TakenMessage::Otherwise);
         !matches!(taken, TakenMessage::Nothing)
     });
-    record.end();
+    if matches!(taken, TakenMessage::Message(..)) {
+        record.end()
+    } else {
+        record.begin_again()
+    }
     let TakenMessage::Message(Envelope { source: from, tag, .. }, bytes) = taken else {
         return None;
     };

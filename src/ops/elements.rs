@@ -81,7 +81,7 @@ impl<'w> Communication<'w> {
             return false;
         };
         let Some(operation) = T::operation(op) else { return false };
-        self.exclusively(call, at.cast(), size_of_val(origin), || {
+        self.exclusively((call, target), at.cast(), size_of_val(origin), || {
             // SAFETY: 1. by `elements` and the slice. 2. No other thread updates them; they are disjoint
             // from the slice, by `elements`, and no Rust reference names them, by invariant 4 of `shm`.
             unsafe { (operation.many)(at.cast(), origin.as_ptr(), origin.len()) };
@@ -124,7 +124,7 @@ impl<'w> Communication<'w> {
         let Some(operation) = T::operation(op).filter(|_| fetches_only || origin.len() == n) else {
             return false;
         };
-        self.exclusively(call, at.cast(), size_of_val(result), || {
+        self.exclusively((call, target), at.cast(), size_of_val(result), || {
             // SAFETY: 1. by `elements` and the slice. 2. They are disjoint, by `elements`.
             unsafe { copy(at.cast(), result.as_mut_ptr().cast(), size_of_val(result)) };
             if !fetches_only {
@@ -149,7 +149,7 @@ impl<'w> Communication<'w> {
         let at = self.elements(target, disp, 1, buffers)?;
         let operation = T::operation(op)?;
         // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
-        self.announced(call, at, || unsafe { (operation.fetch)(at.cast(), origin) })
+        self.announced((call, target), at, || unsafe { (operation.fetch)(at.cast(), origin) })
     }
 
     /// [`Communication::fetch_element`] in a shard where several elements are updated together, or have been: the
@@ -184,7 +184,7 @@ impl<'w> Communication<'w> {
     ) -> Option<T> {
         let at = self.elements(target, disp, 1, buffers)?;
         let (new, compare) = (must_cast(new), must_cast(compare));
-        self.announced(Call::CompareAndSwap, at, || {
+        self.announced((Call::CompareAndSwap, target), at, || {
             // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
             must_cast(unsafe { T::Carrier::compare_exchange(at, compare, new) })
         })
@@ -222,11 +222,19 @@ impl<'w> Communication<'w> {
     /// Runs `f`, which updates the element at `at` by an instruction, in a call that has passed its checks. Returns
     /// `None`, and does nothing, if several elements around it are updated together; the slow path is next.
     #[inline(always)]
-    fn announced<T, R>(self, call: Call, at: *const T, f: impl FnOnce() -> R) -> Option<R> {
+    fn announced<T, R>(
+        self,
+        (call, target): (Call, Rank),
+        at: *const T,
+        f: impl FnOnce() -> R,
+    ) -> Option<R> {
         self.calls.epochs.operated();
         let context = self.calls.context();
-        let in_call = context.enter(call, self.calls.block());
-        let announced = context.shards.announce(at.cast())?;
+        let in_call = self.calls.enter_operation(call, target, size_of::<T>() as u64);
+        let Some(announced) = context.shards.announce(at.cast()) else {
+            in_call.begin_again();
+            return None;
+        };
         let result = f();
         announced.withdraw();
         in_call.end();
@@ -239,17 +247,22 @@ impl<'w> Communication<'w> {
     #[inline(always)]
     fn exclusively<R>(
         self,
-        call: Call,
+        (call, target): (Call, Rank),
         at: *const u8,
         bytes: usize,
         f: impl FnOnce() -> R,
     ) -> Option<R> {
         self.calls.epochs.operated();
         let context = self.calls.context();
-        let in_call = context.enter(call, self.calls.block());
+        let in_call = self.calls.enter_operation(call, target, bytes as u64);
         let updated = context.shards.exclusively(at, bytes, || context.excluded(), f);
-        in_call.end();
-        updated.ok().flatten()
+        let updated = updated.ok().flatten();
+        if updated.is_some() {
+            in_call.end()
+        } else {
+            in_call.begin_again()
+        }
+        updated
     }
 
     /// [`Communication::announced`] within a call that blocks while many are updated around them.
@@ -299,7 +312,7 @@ impl<'w> Communication<'w> {
         buffers: &[(LocalLayout<'_>, Direction)],
     ) -> Result<()> {
         let (call, at) = (Call::CompareAndSwap, Location::caller());
-        self.calls.within(call, || {
+        self.calls.within_operation((call, target, size_of::<T>() as u64), || {
             let bytes = size_of::<T>();
             let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {
                 return Ok(());

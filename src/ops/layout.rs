@@ -112,7 +112,7 @@ impl<'d> Layout<'d> {
 
     /// The bytes of its elements; `None` if no `u64` holds them.
     #[inline]
-    pub(super) fn bytes(&self) -> Option<u64> {
+    pub(crate) fn bytes(&self) -> Option<u64> {
         match self.0 {
             Slice { bytes, .. } => Some(bytes as u64),
             Typed { count, datatype } => datatype.bytes(count),

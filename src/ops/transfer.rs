@@ -263,7 +263,7 @@ impl<'w> Communication<'w> {
         let &Transfer { call, direction, own, target, disp, .. } = transfer;
         let Some(at) = self.mapped(target, disp, bytes, own.zero) else { return false };
         let context = self.calls.context();
-        let in_call = context.enter(call, self.calls.block());
+        let in_call = self.calls.enter_operation(call, target, bytes as u64);
         let ((from, to), start) = (transfer.directed(at), || self.memory.start_of(target.0, disp));
         match direction {
             // SAFETY: 1. `Transfer` for the own side, `mapped` for the other. 2. `mapped`.
@@ -302,11 +302,11 @@ impl<'w> Communication<'w> {
             // SAFETY: 1. `Transfer` for the own side; the target's entries lie in its part. 2. The ranges of
             // both do not overlap.
             Direction::Put => unsafe {
-                move_blocks::<true>(self.calls, call, own.zero, at, bytes, datatype)
+                move_blocks::<true>(self.calls, (call, target), own.zero, at, bytes, datatype)
             },
             // SAFETY: as above.
             Direction::Get => unsafe {
-                move_blocks::<false>(self.calls, call, own.zero, at, bytes, datatype)
+                move_blocks::<false>(self.calls, (call, target), own.zero, at, bytes, datatype)
             },
         }
         true
@@ -315,7 +315,8 @@ impl<'w> Communication<'w> {
     /// The slow path of [`Communication::transfer`]: any layouts, unmapped memory, and errors.
     #[inline(never)]
     pub(super) fn transfer_slowly(self, transfer: &Transfer<'_>) -> Result<()> {
-        let call = self.calls.enter(transfer.call);
+        let bytes = transfer.own.layout.bytes().unwrap_or(0);
+        let call = self.calls.enter_operation(transfer.call, transfer.target, bytes);
         let Some((at, start)) = self.mapped_sides(transfer) else {
             return self.calls.handled(self.transfer_checked(transfer));
         };
@@ -602,14 +603,14 @@ impl<'w> Communication<'w> {
 #[inline(never)]
 unsafe fn move_blocks<const PUT: bool>(
     calls: &Calls,
-    call: Call,
+    (call, target): (Call, Rank),
     own: *const u8,
     at: *mut u8,
     all: usize,
     datatype: &CommittedDatatype,
 ) {
     calls.epochs.operated();
-    let in_call = calls.enter(call);
+    let in_call = calls.enter_operation(call, target, all as u64);
     let (from, to) = if PUT { (own, at) } else { (at.cast_const(), own.cast_mut()) };
     let middle = if PUT { Step::MidPut } else { Step::MidGet };
     match datatype.blocks() {

@@ -291,7 +291,8 @@ impl<'w> Communication<'w> {
     /// The slow path of every accumulate: any layouts, any memory, and the reason of a refusal.
     #[inline(never)]
     pub(super) fn update_slowly(self, update: &Update<'_>) -> Result<()> {
-        self.calls.within(update.call, || {
+        let bytes = update.layout.bytes().unwrap_or(0);
+        self.calls.within_operation((update.call, update.target, bytes), || {
             let datatype = update.layout.uniform().filter(|_| update.is_alike());
             if datatype.is_some_and(|datatype| datatype.visit(TrySlowly(update.tried(self)))) {
                 return Ok(());

@@ -1,6 +1,8 @@
 //! The status of ranks and windows, for reports.
 
+use super::layout::GRANULE;
 use super::record::WriteRecords;
+use super::recorder::{CallRecorder, RecordedCall};
 use crate::call::Call;
 use crate::prim::{WaitRecord, Word32, Word64};
 
@@ -11,8 +13,6 @@ pub(crate) struct RankSlot {
     pub(crate) joined: Flag,
     /// Set once the rank has finalized.
     pub(crate) finished: Flag,
-    /// Its present call, and the window.
-    doing: CallWord,
     /// The process that has joined, by its number in its own namespace.
     pub(crate) pid: Word32,
     /// How many of its threads make no calls, besides one that makes all: of the harness of a test, and the one
@@ -22,24 +22,43 @@ pub(crate) struct RankSlot {
     pub(crate) wait: WaitRecord,
     /// The writes of its threads, in a job that continues after a failure.
     pub(crate) writing: WriteRecords,
+    /// Its last calls.
+    calls: CallRecorder,
 }
 
 impl RankSlot {
-    /// Records that the rank is in `call`, on the window whose block is at `window` (zero for none).
-    #[inline]
-    pub(crate) fn set_doing(&self, call: Call, window: u64) {
-        self.doing.set(call, window);
+    /// Records that the rank begins `call`, on the window whose block is at `window` (zero for none).
+    #[inline(always)]
+    pub(crate) fn begin(&self, call: Call, window: u64) {
+        self.calls.begin(call, window);
     }
 
-    /// The call, and the block of its window or zero.
+    /// The same of an operation on a rank of the window, of that many bytes.
+    #[inline(always)]
+    pub(crate) fn begin_operation(&self, call: Call, window: u64, operation: (u32, u64)) {
+        self.calls.begin_operation(call, window, operation);
+    }
+
+    /// Records that the call has ended.
+    #[inline(always)]
+    pub(crate) fn end(&self) {
+        self.calls.end();
+    }
+
+    /// Its present call, and the block of the window or zero.
     pub(crate) fn doing(&self) -> (Call, u64) {
-        self.doing.get()
+        CallWord::read(self.calls.present())
     }
 
     /// The same as a word for [`CallWord::read`].
     #[inline]
     pub(crate) fn doing_word(&self) -> u64 {
-        self.doing.0.load()
+        self.calls.present()
+    }
+
+    /// Its last calls, the latest last.
+    pub(crate) fn last_calls(&self) -> Vec<RecordedCall> {
+        self.calls.read()
     }
 }
 
@@ -66,31 +85,51 @@ impl Flag {
     }
 }
 
-/// A call and its window in one word, so that recording them costs one store.
+/// A call, its window and a number in one word, so that recording them costs one store.
+///
+/// From the lowest bit: the call in 8 bits; the window's block, which begins at a granule, so that its offset
+/// needs no other bits than 8 to 48; whether it is an operation with a record of its own; the number's last bits.
 #[repr(transparent)]
 #[derive(Default)]
 pub(crate) struct CallWord(Word64);
 
 impl CallWord {
-    const CALL_BITS: u32 = 8;
+    const CALLS: u64 = 0xff;
+    const WINDOW_SHIFT: u32 = GRANULE.trailing_zeros();
+    const OPERATION: u64 = 1 << 49;
+    const NUMBER_SHIFT: u32 = 50;
 
-    /// Records `call`, on the window whose block is at `window` (zero for none).
-    #[inline]
-    pub(crate) fn set(&self, call: Call, window: u64) {
-        self.0.store(Self::word(call, window));
-    }
-
-    /// [`CallWord::set`] for a word that usually has the value already: a load is cheaper than a store.
+    /// Records `call`, on the window whose block is at `window` (zero for none), for a word that usually has the
+    /// value already: a load is cheaper than a store.
     #[inline]
     pub(crate) fn set_if_changed(&self, call: Call, window: u64) {
         if self.0.load() != Self::word(call, window) {
-            self.set(call, window);
+            self.0.store(Self::word(call, window));
         }
     }
 
-    #[inline]
+    /// Records `call` with a number.
+    #[inline(always)]
+    pub(super) fn set_numbered(&self, call: Call, window: u64, number: u64) {
+        self.0.store(Self::word(call, window) | number << Self::NUMBER_SHIFT);
+    }
+
+    /// [`CallWord::set_numbered`] of an operation.
+    #[inline(always)]
+    pub(super) fn set_operation(&self, call: Call, window: u64, number: u64) {
+        let word = Self::word(call, window) | Self::OPERATION;
+        self.0.store(word | number << Self::NUMBER_SHIFT);
+    }
+
+    #[inline(always)]
     fn word(call: Call, window: u64) -> u64 {
-        window << Self::CALL_BITS | u64::from(call as u32)
+        window << (8 - Self::WINDOW_SHIFT) | u64::from(call as u32)
+    }
+
+    /// The word, if it has this number.
+    pub(super) fn word_of(&self, number: u64) -> Option<u64> {
+        let word = self.0.load();
+        ((word ^ number << Self::NUMBER_SHIFT) >> Self::NUMBER_SHIFT == 0).then_some(word)
     }
 
     /// The call, and the block of its window or zero.
@@ -100,8 +139,14 @@ impl CallWord {
 
     /// [`CallWord::get`] of a word that was read before.
     pub(crate) fn read(word: u64) -> (Call, u64) {
-        let call = Call::from_word((word & ((1 << Self::CALL_BITS) - 1)) as u32);
-        (call.unwrap_or(Call::None), word >> Self::CALL_BITS)
+        let call = Call::from_word((word & Self::CALLS) as u32).unwrap_or(Call::None);
+        let window = (word & (Self::OPERATION - 1)) >> 8 << Self::WINDOW_SHIFT;
+        (call, window)
+    }
+
+    /// Whether a word that was read before is that of an operation.
+    pub(super) fn is_operation(word: u64) -> bool {
+        word & Self::OPERATION != 0
     }
 }
 

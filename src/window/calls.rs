@@ -15,7 +15,7 @@ use crate::foreign;
 use crate::group::Rank;
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, WaitRecord, Waiter, has_binding};
-use crate::shm::{AllocError, is_forked};
+use crate::shm::{AllocError, WindowHeader, is_forked};
 use std::panic::Location;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -192,6 +192,22 @@ impl Calls {
         self.context().enter(call, self.block)
     }
 
+    /// Writes the window's name where the launcher reads it.
+    pub(super) fn show_name(&self, name: &str) {
+        let mapping = self.context().segment.mapping();
+        if self.block != 0
+            && let Ok(header) = mapping.view::<WindowHeader>(self.block)
+        {
+            header.set_name(name);
+        }
+    }
+
+    /// [`Calls::enter`] for an operation of that many bytes on a rank.
+    #[inline(always)]
+    pub(crate) fn enter_operation(&self, call: Call, target: Rank, bytes: u64) -> InCall<'_> {
+        self.context().enter_operation(call, self.block, target, bytes)
+    }
+
     /// Runs the body of a call: marks it meanwhile, and passes an error to the window's handler.
     #[inline]
     pub(crate) fn within<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
@@ -205,6 +221,30 @@ impl Calls {
     #[inline]
     pub(crate) fn within_any<R>(&self, call: Call, body: impl FnOnce() -> Result<R>) -> Result<R> {
         let _call = self.enter(call);
+        self.handled(body())
+    }
+
+    /// [`Calls::within`] of an operation of that many bytes on a rank.
+    #[inline]
+    pub(crate) fn within_operation<R>(
+        &self,
+        operation: (Call, Rank, u64),
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        if is_forked() {
+            return self.handled(Err(self.refused(operation.0, Rank::NULL, Refusal::Forked)));
+        }
+        self.within_any_operation(operation, body)
+    }
+
+    /// [`Calls::within_any`] of an operation of that many bytes on a rank.
+    #[inline]
+    pub(crate) fn within_any_operation<R>(
+        &self,
+        (call, target, bytes): (Call, Rank, u64),
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let _call = self.enter_operation(call, target, bytes);
         self.handled(body())
     }
 

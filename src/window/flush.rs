@@ -13,7 +13,9 @@ use crate::sync;
 #[inline(always)]
 pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
     if target.index() < transport.flushable && calls.epochs.may_flush(target.0).is_ok() {
+        let in_call = calls.enter_operation(Call::Flush, target, 0);
         transport.flush_reached(target);
+        in_call.end();
         return Ok(());
     }
     flush_slowly(calls, transport, target)
@@ -23,6 +25,7 @@ pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Resul
 #[cold]
 #[inline(never)]
 fn flush_slowly(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
+    let _call = calls.enter_operation(Call::Flush, target, 0);
     calls.handled(check(calls, Call::Flush, target))?;
     transport.flush_reached(target);
     flushed(calls, Call::Flush, Some(target));
@@ -57,7 +60,7 @@ fn flushed_here(calls: &Calls, call: Call, target: Option<Rank>) {
 
 /// `MPI_Win_flush_local`
 pub(super) fn flush_local(calls: &Calls, target: Rank) -> Result<()> {
-    let _call = calls.enter(Call::FlushLocal);
+    let _call = calls.enter_operation(Call::FlushLocal, target, 0);
     calls.handled(check(calls, Call::FlushLocal, target))?;
     sync::flush_local();
     flushed_here(calls, Call::FlushLocal, Some(target));

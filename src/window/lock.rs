@@ -26,7 +26,7 @@ impl Synchronization<'_> {
     ) -> Result<()> {
         let begin =
             |state: &mut SyncState| self.begin_lock(hints, state, lock_type, target, assert);
-        match self.try_alone(Call::Lock, begin) {
+        match self.try_alone(Call::Lock, target, begin) {
             Ok(()) => Ok(()),
             Err(slow) => self.lock_slowly(hints, slow, lock_type, target, assert, at),
         }
@@ -70,7 +70,7 @@ impl Synchronization<'_> {
         assert: LockAssert,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        self.calls.within_any(Call::Lock, || {
+        self.calls.within_any_operation((Call::Lock, target, 0), || {
             let begin =
                 |state: &mut SyncState| self.begin_lock(hints, state, lock_type, target, assert);
             let Some(slow) = self.go_on(Call::Lock, target, slow, begin)? else {
@@ -108,7 +108,7 @@ impl Synchronization<'_> {
     /// `MPI_Win_unlock`
     #[inline(always)]
     pub(super) fn unlock(self, target: Rank) -> Result<()> {
-        match self.try_alone(Call::Unlock, |_| self.end_lock(target)) {
+        match self.try_alone(Call::Unlock, target, |_| self.end_lock(target)) {
             Ok(()) => Ok(()),
             Err(slow) => self.unlock_slowly(slow, target),
         }
@@ -127,7 +127,7 @@ impl Synchronization<'_> {
     #[cold]
     #[inline(never)]
     fn unlock_slowly(self, slow: Slow, target: Rank) -> Result<()> {
-        self.calls.within_any(Call::Unlock, || {
+        self.calls.within_any_operation((Call::Unlock, target, 0), || {
             self.calls.locking(target, None, |checker, window| {
                 if let Ok(held) = self.calls.epochs.may_unlock(target.0) {
                     window.unlocking(checker, &self.calls.excluded(), target.0, held);
@@ -148,7 +148,9 @@ impl Synchronization<'_> {
         assert: LockAssert,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        match self.try_alone(Call::LockAll, |state| self.begin_lock_all(hints, state, assert)) {
+        match self
+            .try_alone(Call::LockAll, Rank::NULL, |state| self.begin_lock_all(hints, state, assert))
+        {
             Ok(()) => Ok(()),
             Err(slow) => self.lock_all_slowly(hints, slow, assert, at),
         }
@@ -208,7 +210,7 @@ impl Synchronization<'_> {
     /// `MPI_Win_unlock_all`
     #[inline(always)]
     pub(super) fn unlock_all(self) -> Result<()> {
-        match self.try_alone(Call::UnlockAll, |_| self.end_lock_all()) {
+        match self.try_alone(Call::UnlockAll, Rank::NULL, |_| self.end_lock_all()) {
             Ok(()) => Ok(()),
             Err(slow) => self.unlock_all_slowly(slow),
         }

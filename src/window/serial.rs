@@ -67,10 +67,19 @@ impl<'w> Synchronization<'w> {
 
     /// Runs `f`, the fast path of `call`, if the mutex of the state is biased to this thread.
     #[inline(always)]
-    pub(super) fn try_alone(self, call: Call, f: impl FnOnce(&mut SyncState) -> Fast) -> Fast {
-        let in_call = self.calls.enter(call);
+    pub(super) fn try_alone(
+        self,
+        call: Call,
+        target: Rank,
+        f: impl FnOnce(&mut SyncState) -> Fast,
+    ) -> Fast {
+        let in_call = self.calls.enter_operation(call, target, 0);
         let done = self.parts.state.try_biased(f).unwrap_or(Err(Slow::NotBegun));
-        in_call.end();
+        if done.is_ok() {
+            in_call.end()
+        } else {
+            in_call.begin_again()
+        }
         done
     }
 

@@ -269,10 +269,12 @@ impl Win {
         self.calls.identity.name()
     }
 
-    /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use.
+    /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use. The launcher's reports use the
+    /// latest name that any rank has set.
     #[doc(alias = "MPI_Win_set_name")]
     pub fn set_name(&self, name: &str) {
         self.calls.identity.set_name(name);
+        self.calls.show_name(name);
     }
 
     /// `MPI_Win_get_errhandler`; that of the communicator unless another was set.

@@ -1,8 +1,9 @@
 //! `rmarun --status`, asked while a job runs.
 
-use crate::harness::{Started, eventually, finish, rank_function_in, rmarun, run};
+use crate::harness::{Started, cells_of, eventually, finish, rank_function_in, rmarun, run};
 use nix::sys::signal::Signal;
 use onesided::{Universe, Window, WindowOptions};
+use std::io::BufRead;
 use std::process::Command;
 
 #[test]
@@ -29,7 +30,7 @@ fn status(pid: i32) -> crate::harness::Run {
 /// The cells of one rank's line.
 fn row(table: &str, rank: usize) -> Vec<String> {
     let line = table.lines().nth(rank + 1).unwrap_or_default();
-    line.split("  ").map(|cell| cell.trim().to_owned()).filter(|cell| !cell.is_empty()).collect()
+    cells_of(line).into_iter().map(str::to_owned).collect()
 }
 
 #[test]
@@ -64,11 +65,41 @@ fn it_tells_what_every_rank_does() {
             ["in fence on window 'halo'", "ranks 0 and 1 to arrive", &at("_ => window.fence")],
         );
         assert!(first[3].ends_with(" s") && third[3].ends_with(" s"), "{table}");
+        let with_calls = run(&["--status", &asked.to_string(), "--calls", "1"]).stdout;
+        let calls: Vec<_> = with_calls.lines().skip(4).map(cells_of).collect();
+        assert_eq!(calls[0], ["rank", "last calls", "window", "target", "bytes", "times"]);
+        assert_eq!(calls[1], ["0", "in barrier", "-", "-", "-", "1"], "{with_calls}");
+        assert_eq!(calls[3], ["2", "in fence", "halo", "-", "-", "1"], "{with_calls}");
         // A rank knows the job too.
         assert_eq!(row(&status(first[1].parse().unwrap()).stdout, 1), second);
     }
+    a_signal_asks_too(started);
+}
+
+/// SIGUSR1 prints the same on standard error, and the job goes on.
+fn a_signal_asks_too(mut started: Started) {
+    started.signal(Signal::SIGUSR1);
+    let mut errors = started.stderr();
+    let printed: Vec<String> = std::iter::from_fn(|| next_line(&mut errors))
+        .take_while(|line| !line.starts_with("rmarun: 2     in fence"))
+        .collect();
+    assert!(printed.iter().any(|line| line.starts_with("rmarun: rank  pid")), "{printed:?}");
+    assert!(
+        printed.contains(&"rmarun: 0     in barrier       -       -       -      1".to_owned()),
+        "{printed:?}"
+    );
     started.signal(Signal::SIGTERM);
+    assert_eq!(
+        next_line(&mut errors).as_deref(),
+        Some("rmarun: SIGTERM received; job ended, exit code 143")
+    );
     finish(started).expect(143);
+}
+
+fn next_line(from: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    let read = from.read_line(&mut line).expect("standard error can be read");
+    (read > 0).then(|| line.trim_end().to_owned())
 }
 
 #[test]

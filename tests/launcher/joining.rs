@@ -3,7 +3,7 @@
 
 use crate::harness::{rank_function, run, run_ranks};
 use nix::sys::signal::{Signal, raise};
-use onesided::{Universe, WindowOptions};
+use onesided::prelude::*;
 use std::fs;
 use std::mem::ManuallyDrop;
 use std::os::unix::fs::FileExt;
@@ -158,6 +158,60 @@ fn the_report_says_where_a_rank_stood() {
     run_ranks(3, &[], "die_in_a_fence")
         .expect(142)
         .reports(&["rank 2 ", "(SIGALRM) in fence on window 'halo'; job ended, exit code 142"]);
+}
+
+#[test]
+#[ignore = "a rank"]
+fn die_after_some_calls() {
+    let Some(universe) = universe() else { return };
+    let (world, options) = (universe.world(), WindowOptions::new().name("halo"));
+    let mut window = options.allocate::<u64>(world, 4).unwrap();
+    let epoch = window.fence().unwrap();
+    for place in 0..3 {
+        epoch.put(&[1, 2], Rank(0), place).unwrap();
+    }
+    epoch.close().unwrap();
+    let epoch = window.lock(LockType::Shared, Rank(0)).unwrap();
+    epoch.accumulate(&[1], Op::Sum, Rank(0), 3).unwrap();
+    epoch.flush().unwrap();
+    if world.rank() == 1 {
+        nix::sys::signal::raise(Signal::SIGKILL).unwrap();
+    }
+    nix::unistd::pause();
+}
+
+#[test]
+fn the_last_calls_of_a_rank_survive_it() {
+    let run = run_ranks(2, &[], "die_after_some_calls").expect(137);
+    run.reports(&["rank 1 ", "(SIGKILL) outside the library; job ended"]);
+    let expected = [
+        ["1", "window allocate", "-", "-", "-", "1"],
+        ["1", "fence", "halo", "-", "-", "1"],
+        ["1", "put", "halo", "0", "16", "3"],
+        ["1", "fence", "halo", "-", "-", "1"],
+        ["1", "lock", "halo", "0", "-", "1"],
+        ["1", "accumulate", "halo", "0", "8", "1"],
+        ["1", "flush", "halo", "0", "-", "1"],
+    ];
+    assert_eq!(run.last_calls(), expected[expected.len() - 6..]);
+    // Of both ranks, because it is asked for.
+    let run = run_ranks(2, &["--calls", "2"], "die_after_some_calls").expect(137);
+    let last = |rank| {
+        [[rank, "accumulate", "halo", "0", "8", "1"], [rank, "flush", "halo", "0", "-", "1"]]
+    };
+    let others: Vec<_> = run.last_calls().into_iter().filter(|row| row[0] == "1").collect();
+    assert_eq!(others, last("1"));
+    assert!(run.last_calls().iter().any(|row| row[0] == "0"), "{run:#?}");
+    for arguments in [["--calls", "0"].as_slice(), &["-q"]] {
+        let run = run_ranks(2, arguments, "die_after_some_calls").expect(137);
+        assert!(run.last_calls().is_empty(), "{run:#?}");
+    }
+}
+
+#[test]
+fn a_call_that_has_not_ended_is_marked() {
+    let run = run_ranks(3, &[], "die_in_a_barrier").expect(142);
+    assert_eq!(run.last_calls(), [["1", "in barrier", "-", "-", "-", "1"]]);
 }
 
 #[test]

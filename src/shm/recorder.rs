@@ -1,0 +1,148 @@
+//! The last calls of a rank, which outlive it: the launcher reads them when the job fails, and when it is asked.
+//!
+//! A rank writes alone. Of two threads in calls at once one may overwrite the other's entry; an entry never
+//! mixes two calls in its first word, and a reader drops one whose number is not that of its place.
+
+use super::slot::CallWord;
+use crate::call::Call;
+use crate::prim::Word64;
+
+/// The calls that a rank keeps.
+pub(crate) const LAST_CALLS: usize = 64;
+
+/// A call with what it does.
+#[repr(C)]
+#[derive(Default)]
+struct CallEntry {
+    /// The call, its window and its number.
+    call: CallWord,
+    /// Target and bytes of an operation.
+    operation: Word64,
+}
+
+/// The last calls of a rank. Zero bytes are its initial state: there has been none.
+#[repr(C, align(128))]
+pub(crate) struct CallRecorder {
+    entries: [CallEntry; LAST_CALLS],
+    /// How many calls have ended. The next one is under way if its entry has this number.
+    ended: Word64,
+}
+
+/// A recorded call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordedCall {
+    pub(crate) call: Call,
+    /// The block of its window, or zero.
+    pub(crate) window: u64,
+    /// Of an operation, the rank of the window or communicator, and the bytes.
+    pub(crate) operation: Option<(Option<u32>, u64)>,
+    pub(crate) is_under_way: bool,
+}
+
+/// Bits of a target in the word of an operation; the bytes are above.
+const TARGET_BITS: u32 = 16;
+const NO_TARGET: u64 = (1 << TARGET_BITS) - 1;
+
+impl CallRecorder {
+    #[inline(always)]
+    fn entry(&self, number: u64) -> &CallEntry {
+        &self.entries[number as usize % LAST_CALLS]
+    }
+
+    /// The rank begins a call on the window whose block is at `window` (zero for none).
+    #[inline(always)]
+    pub(super) fn begin(&self, call: Call, window: u64) {
+        let number = self.ended.load();
+        self.entry(number).call.set_numbered(call, window, number);
+    }
+
+    /// The same of an operation of that many bytes on rank `target` of the window.
+    #[inline(always)]
+    pub(super) fn begin_operation(&self, call: Call, window: u64, (target, bytes): (u32, u64)) {
+        let number = self.ended.load();
+        let entry = self.entry(number);
+        entry.operation.store(bytes << TARGET_BITS | u64::from(target as u16));
+        entry.call.set_operation(call, window, number);
+    }
+
+    /// The call has ended.
+    #[inline(always)]
+    pub(super) fn end(&self) {
+        self.ended.store(self.ended.load() + 1);
+    }
+
+    /// The present call, as a word for [`CallWord::read`]; zero for none.
+    #[inline]
+    pub(super) fn present(&self) -> u64 {
+        let number = self.ended.load();
+        let word = self.entry(number).call.word_of(number);
+        word.unwrap_or_default()
+    }
+
+    /// The last calls, the latest last. What a rank writes meanwhile may be missing.
+    pub(super) fn read(&self) -> Vec<RecordedCall> {
+        let next = self.ended.load();
+        let first = (next + 1).saturating_sub(LAST_CALLS as u64);
+        let read = |number: u64| {
+            let entry = self.entry(number);
+            let (word, operation) = (entry.call.word_of(number)?, entry.operation.load());
+            let (call, window) = CallWord::read(word);
+            let target = operation & NO_TARGET;
+            let target = (target != NO_TARGET).then_some(target as u32);
+            let operation =
+                CallWord::is_operation(word).then_some((target, operation >> TARGET_BITS));
+            let is_under_way = number == next;
+            (call != Call::None).then_some(RecordedCall { call, window, operation, is_under_way })
+        };
+        (first..=next).filter_map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorder() -> CallRecorder {
+        CallRecorder {
+            entries: std::array::from_fn(|_| CallEntry::default()),
+            ended: Word64::default(),
+        }
+    }
+
+    #[test]
+    fn the_last_calls_are_in_order_and_the_present_one_is_under_way() {
+        let recorder = recorder();
+        assert_eq!((recorder.read(), recorder.present()), (vec![], 0));
+        for bytes in 0..1000 {
+            recorder.begin_operation(Call::Put, 256, (3, bytes));
+            recorder.end();
+        }
+        recorder.begin(Call::Fence, 256);
+        let read = recorder.read();
+        assert_eq!(read.len(), LAST_CALLS);
+        for (at, one) in read[..LAST_CALLS - 1].iter().enumerate() {
+            let bytes = 1000 - (LAST_CALLS - 1) as u64 + at as u64;
+            let operation = Some((Some(3), bytes));
+            let put = RecordedCall { call: Call::Put, window: 256, operation, is_under_way: false };
+            assert_eq!(*one, put);
+        }
+        let fence =
+            RecordedCall { call: Call::Fence, window: 256, operation: None, is_under_way: true };
+        assert_eq!(read.last(), Some(&fence));
+        assert_eq!(CallWord::read(recorder.present()), (Call::Fence, 256));
+        recorder.end();
+        assert_eq!(recorder.present(), 0);
+    }
+
+    #[test]
+    fn an_entry_of_another_round_is_dropped() {
+        let recorder = recorder();
+        recorder.begin(Call::Lock, 128);
+        // Two threads end their calls, which shared an entry.
+        recorder.end();
+        recorder.end();
+        recorder.begin(Call::Unlock, 128);
+        let calls: Vec<Call> = recorder.read().iter().map(|one| one.call).collect();
+        assert_eq!(calls, [Call::Lock, Call::Unlock]);
+    }
+}
