@@ -106,19 +106,22 @@ impl PendingBuffers {
         keys.into_iter().filter_map(found).collect()
     }
 
-    fn add(&mut self, of: &Arc<PendingOperation>, bytes: Range<usize>, is_written: bool) {
+    /// Remembers a piece; returns whether it is compared from now on.
+    fn add(&mut self, of: &Arc<PendingOperation>, bytes: Range<usize>, is_written: bool) -> bool {
         if self.pieces.len() == MOST_PIECES {
-            return;
+            return false;
         }
         let mut contents = vec![0; if is_written { 0 } else { bytes.len() }];
         if !read_here(bytes.start, &mut contents) {
-            return;
+            // A device's memory, which the kernel does not read.
+            return false;
         }
         let contents = (!is_written).then(|| contents.into());
         self.issued += 1;
         let piece = PendingPiece { of: of.clone(), end: bytes.end, contents };
         self.pieces.insert((bytes.start, self.issued), piece);
         watch_buffer(&bytes);
+        true
     }
 
     /// Some operations are complete in this process. Returns those whose buffers have changed.
@@ -174,8 +177,9 @@ impl CheckedWindow {
             let window = (self.block, self.name.clone());
             let of = PendingOperation { window, target, site, what, request, buffer: first };
             let of = Arc::new(of);
-            for bytes in divided(buffer) {
-                state.pending.add(&of, bytes, buffer.is_written);
+            let mut pieces = divided(buffer);
+            if !pieces.all(|bytes| state.pending.add(&of, bytes, buffer.is_written)) {
+                checker.words.is_full.store(1);
             }
         }
         if found.is_empty() {

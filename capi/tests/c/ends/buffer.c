@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 static MPI_Win win;
-static int buffer[4] = {1, 2, 3, 4};
+static int buffer[4] = {1, 2, 3, 4}, many[20000];
 
 static int is(const char *name, char **argv)
 {
@@ -79,6 +79,9 @@ static void in_time(char **argv)
         int *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         MPI_Put(page, 4, MPI_INT, 1, 0, 4, MPI_INT, win);
         munmap(page, 4096);
+    } else if (is("many", argv)) {
+        for (int i = 0; i < 20000; i++)
+            MPI_Get(&many[i], 1, MPI_INT, 1, 0, 1, MPI_INT, win);
     }
 }
 
