@@ -395,6 +395,7 @@ fn accesses_of_the_program_itself_are_found() {
     };
     let found = [
         ("load", [(0, "put", "the put"), (1, "load", "loads it")]),
+        ("second load", [(0, "put", "the put"), (1, "load", "loads it")]),
         ("get", [(0, "get", "the get"), (1, "store", "stores it")]),
         ("result", [(0, "get", "gets it"), (0, "load", "reads it")]),
         ("copied", [(0, "get", "gets it"), (0, "load", "copies it")]),

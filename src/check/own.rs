@@ -145,30 +145,46 @@ fn described(is_written: bool) -> CheckedAccess {
 }
 
 impl OwnAccesses {
-    /// Collects the bytes of an access in a part. Returns a run that it replaces.
-    fn collect(&mut self, access: &OwnAccess) -> Option<OwnRun> {
+    /// Collects the bytes of an access in a part of each window over them. Returns the runs that it replaces.
+    fn collect(&mut self, access: &OwnAccess) -> Vec<OwnRun> {
+        let OwnAccesses { parts, runs, is_empty } = self;
         let bytes = access.range();
-        let meets =
-            |(part, _): &&(Range<usize>, _)| part.start < bytes.end && bytes.start < part.end;
-        let (part, window) = self.parts.iter().find(meets)?;
-        let bytes = bytes.start.max(part.start)..bytes.end.min(part.end);
-        if self.runs.is_empty() {
-            self.runs.resize_with(RUNS, || None);
-        }
-        let slot = &mut self.runs[(access.at ^ access.at >> 7) % RUNS];
-        if let Some(run) = slot
-            && (run.at, run.is_written) == (access.at, access.is_written)
-            && run.bytes.start <= bytes.end
-            && bytes.start <= run.bytes.end
-        {
-            run.bytes = run.bytes.start.min(bytes.start)..run.bytes.end.max(bytes.end);
-            return None;
-        }
-        let OwnAccess { at, is_written, line, .. } = *access;
-        let window = window.upgrade()?;
-        window.ignore_stores(window.rank);
-        self.is_empty = false;
-        slot.replace(OwnRun { window, at, is_written, bytes, line })
+        let meets = |part: &Range<usize>| part.start < bytes.end && bytes.start < part.end;
+        let parts = parts.iter().enumerate().filter(|(_, (part, _))| meets(part));
+        let replaced = parts.filter_map(|(k, (part, window))| {
+            if runs.is_empty() {
+                runs.resize_with(RUNS, || None);
+            }
+            let bytes = bytes.start.max(part.start)..bytes.end.min(part.end);
+            let slot = &mut runs[(access.at ^ access.at >> 7 ^ k) % RUNS];
+            if let Some(run) = slot
+                && run.continues(access, window, &bytes)
+            {
+                run.bytes = run.bytes.start.min(bytes.start)..run.bytes.end.max(bytes.end);
+                return None;
+            }
+            let OwnAccess { at, is_written, line, .. } = *access;
+            let window = window.upgrade()?;
+            window.ignore_stores(window.rank);
+            *is_empty = false;
+            slot.replace(OwnRun { window, at, is_written, bytes, line })
+        });
+        replaced.collect()
+    }
+}
+
+impl OwnRun {
+    /// Whether an access to these bytes of a window is of the same instruction, and lies beside those before.
+    fn continues(
+        &self,
+        access: &OwnAccess,
+        window: &Weak<CheckedWindow>,
+        bytes: &Range<usize>,
+    ) -> bool {
+        (self.at, self.is_written) == (access.at, access.is_written)
+            && std::ptr::eq(Arc::as_ptr(&self.window), window.as_ptr())
+            && self.bytes.start <= bytes.end
+            && bytes.start <= self.bytes.end
     }
 }
 
@@ -201,9 +217,7 @@ impl Checker {
             self.access_buffers(waiter, access);
         }
         let replaced = self.own().collect(access);
-        if let Some(run) = replaced {
-            self.access_part(waiter, &run);
-        }
+        replaced.iter().for_each(|run| self.access_part(waiter, run));
     }
 
     /// All accesses of the program itself until now are accesses of the check. Before every call that may change what

@@ -2,7 +2,7 @@
 #include <mpi.h>
 #include <string.h>
 
-static MPI_Win win;
+static MPI_Win win, first;
 static int buffer[64], other[64], *base, rank;
 static volatile int seen;
 static char *which;
@@ -23,13 +23,13 @@ static void put(int completes)
 
 static void in_the_window(void)
 {
-    if (is("load") || is("complete load"))
+    if (strstr(which, "load"))
         put(is("complete load"));
     if (is("get"))
         if (rank == 0)
             MPI_Get(buffer, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* the get */
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 1 && (is("load") || is("complete load")))
+    if (rank == 1 && strstr(which, "load"))
         seen = base[0]; /* loads it */
     if (rank == 1 && is("get"))
         base[0] = 1; /* stores it */
@@ -69,15 +69,21 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     which = argv[1];
     MPI_Win_allocate(64 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    if (is("second load")) {
+        first = win; /* The put is by another window over the same bytes. */
+        MPI_Win_create(base, 64 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    }
     memset(base, 0, 64 * sizeof(int));
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, win);
-    if (is("load") || is("complete load") || is("get") || is("beside"))
+    if (strstr(which, "load") || is("get") || is("beside"))
         in_the_window();
     else
         in_the_buffer();
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
+    if (is("second load"))
+        MPI_Win_free(&first);
     MPI_Finalize();
     return atomics() ? 0 : 1;
 }
