@@ -61,6 +61,8 @@ struct Supervisor<'a> {
     cause: Option<Cause>,
     /// Lost ranks of a job that continues: the first cause, and their number.
     lost: Option<(Cause, usize)>,
+    /// The last calls of ranks at the first failure.
+    last_calls: Option<String>,
     phase: Phase,
     began: Instant,
     /// When the job has lasted for its limit.
@@ -135,6 +137,7 @@ impl<'a> Supervisor<'a> {
             ),
             cause: None,
             lost: None,
+            last_calls: None,
             phase: Phase::Running,
             began: Instant::now(),
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),

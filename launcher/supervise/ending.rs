@@ -124,6 +124,7 @@ impl Supervisor<'_> {
         }
         self.end_what_was_started_by(rank);
         self.job.fail(rank);
+        self.keep_last_calls(&cause);
         self.notes.push(cause.loss(&self.program(cause.rank()), self.joined(), self.options.ranks));
         self.report_losses();
         self.lost.get_or_insert((cause, 0)).1 += 1;
@@ -173,6 +174,7 @@ impl Supervisor<'_> {
         if self.cause.is_some() {
             return;
         }
+        self.keep_last_calls(&cause);
         let rank = cause.rank();
         // Killing the launcher means to kill the job.
         let killed = matches!(cause, Cause::GuardDied);
@@ -327,8 +329,7 @@ impl Supervisor<'_> {
             let took = format!("the job took {seconds:.2} s; exit code {code}");
             let took = Some(took).filter(|_| self.options.verbose);
             let check = self.conflicts().and_then(|found| conflicts::summary(found, code));
-            let calls = self.last_calls();
-            let last = calls.iter().chain(&check).chain(&word);
+            let last = self.last_calls.iter().chain(&check).chain(&word);
             let is_wanted = |text: &&String| !self.options.quiet || !text.starts_with("note:");
             let messages = self.notes.iter().chain(last).chain(&took).filter(is_wanted);
             let messages: Vec<&str> = messages.map(String::as_str).collect();
@@ -337,10 +338,13 @@ impl Supervisor<'_> {
         drained.then_some(code)
     }
 
-    /// The last calls of the ranks that the message of a failed job names, or of all if the user has asked.
-    fn last_calls(&self) -> Option<String> {
-        let lost = self.lost.as_ref().map(|(first, _)| first);
-        let ranks: Vec<u32> = match (self.options.calls, self.cause.as_ref().or(lost)?) {
+    /// At the first failure: keeps the last calls of the ranks that the message about it names, or of all if the
+    /// user has asked.
+    fn keep_last_calls(&mut self, cause: &Cause) {
+        if self.last_calls.is_some() {
+            return;
+        }
+        let ranks: Vec<u32> = match (self.options.calls, cause) {
             (Some(_), _) => (0..self.options.ranks).collect(),
             (None, _) if self.options.quiet => Vec::new(),
             (None, Cause::Deadlock(deadlock)) if deadlock.waiting.len() > MOST_NAMED => Vec::new(),
@@ -354,7 +358,11 @@ impl Supervisor<'_> {
         let is_there = |rank: &u32| {
             view.standing(*rank).is_ok_and(|standing| standing.joined && !standing.finished)
         };
-        last_calls::table(view, ranks.into_iter().filter(is_there), most)
+        let table = last_calls::table(view, ranks.into_iter().filter(is_there), most);
+        // Set off from the messages.
+        let indented =
+            |table: String| table.lines().map(|line| format!("  {line}\n")).collect::<String>();
+        self.last_calls = table.map(indented);
     }
 
     /// The name of that rank's program; of the first rank's by default.

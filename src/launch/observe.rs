@@ -98,7 +98,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The last calls of rank `rank`, the latest last; of a window that has been freed without a name.
+    /// The last calls of rank `rank`, the latest last. A window whose memory has been used again has no name.
     pub fn last_calls(&self, rank: u32) -> Result<Vec<LastCall>> {
         let calls = self.slot(rank)?.last_calls();
         let named = |recorded: &RecordedCall| {
@@ -110,12 +110,11 @@ impl<'a> View<'a> {
         Ok(calls.iter().map(named).collect())
     }
 
-    /// The name of the window whose block is at `window`.
-    fn name_of(&self, window: u64) -> Option<String> {
-        match window {
-            0 => None,
-            at => self.segment.mapping().view::<WindowHeader>(at).ok().map(|w| w.name()),
-        }
+    /// The name of a recorded window, unless its block is another's now.
+    fn name_of(&self, mark: u64) -> Option<String> {
+        let block = WindowHeader::block_of(mark);
+        let header = self.segment.mapping().view::<WindowHeader>(block).ok();
+        header.filter(|header| block != 0 && header.has_mark(mark)).map(WindowHeader::name)
     }
 
     /// The call in which a rank waits, and the name of its window.

@@ -32,7 +32,7 @@ pub(crate) struct CallRecorder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedCall {
     pub(crate) call: Call,
-    /// The block of its window, or zero.
+    /// What names its window, or zero.
     pub(crate) window: u64,
     /// Of an operation, the rank of the window or communicator, and the bytes.
     pub(crate) operation: Option<(Option<u32>, u64)>,
@@ -49,7 +49,7 @@ impl CallRecorder {
         &self.entries[number as usize % LAST_CALLS]
     }
 
-    /// The rank begins a call on the window whose block is at `window` (zero for none).
+    /// The rank begins a call on a window (zero for none).
     #[inline(always)]
     pub(super) fn begin(&self, call: Call, window: u64) {
         let number = self.ended.load();

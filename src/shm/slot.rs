@@ -27,7 +27,7 @@ pub(crate) struct RankSlot {
 }
 
 impl RankSlot {
-    /// Records that the rank begins `call`, on the window whose block is at `window` (zero for none).
+    /// Records that the rank begins `call`, on the window with that mark (zero for none).
     #[inline(always)]
     pub(crate) fn begin(&self, call: Call, window: u64) {
         self.calls.begin(call, window);
@@ -45,7 +45,7 @@ impl RankSlot {
         self.calls.end();
     }
 
-    /// Its present call, and the block of the window or zero.
+    /// Its present call, and the mark of the window or zero.
     pub(crate) fn doing(&self) -> (Call, u64) {
         CallWord::read(self.calls.present())
     }
@@ -87,19 +87,18 @@ impl Flag {
 
 /// A call, its window and a number in one word, so that recording them costs one store.
 ///
-/// From the lowest bit: the call in 8 bits; the window's block, which begins at a granule, so that its offset
-/// needs no other bits than 8 to 48; whether it is an operation with a record of its own; the number's last bits.
+/// From the lowest bit: the call in 8 bits; the window in 46 ([`WindowHeader::mark`]); whether target and bytes are
+/// recorded with it; the last bits of the number.
 #[repr(transparent)]
 #[derive(Default)]
 pub(crate) struct CallWord(Word64);
 
 impl CallWord {
-    const CALLS: u64 = 0xff;
-    const WINDOW_SHIFT: u32 = GRANULE.trailing_zeros();
-    const OPERATION: u64 = 1 << 49;
-    const NUMBER_SHIFT: u32 = 50;
+    const CALL_BITS: u32 = 8;
+    const OPERATION: u64 = 1 << 54;
+    const NUMBER_SHIFT: u32 = 55;
 
-    /// Records `call`, on the window whose block is at `window` (zero for none), for a word that usually has the
+    /// Records `call`, on the window whose block or mark is `window` (zero for none), for a word that usually has the
     /// value already: a load is cheaper than a store.
     #[inline]
     pub(crate) fn set_if_changed(&self, call: Call, window: u64) {
@@ -123,7 +122,7 @@ impl CallWord {
 
     #[inline(always)]
     fn word(call: Call, window: u64) -> u64 {
-        window << (8 - Self::WINDOW_SHIFT) | u64::from(call as u32)
+        window << Self::CALL_BITS | u64::from(call as u32)
     }
 
     /// The word, if it has this number.
@@ -132,16 +131,15 @@ impl CallWord {
         ((word ^ number << Self::NUMBER_SHIFT) >> Self::NUMBER_SHIFT == 0).then_some(word)
     }
 
-    /// The call, and the block of its window or zero.
+    /// The call, and the block or mark of its window, or zero.
     pub(crate) fn get(&self) -> (Call, u64) {
         CallWord::read(self.0.load())
     }
 
     /// [`CallWord::get`] of a word that was read before.
     pub(crate) fn read(word: u64) -> (Call, u64) {
-        let call = Call::from_word((word & Self::CALLS) as u32).unwrap_or(Call::None);
-        let window = (word & (Self::OPERATION - 1)) >> 8 << Self::WINDOW_SHIFT;
-        (call, window)
+        let call = Call::from_word((word & ((1 << Self::CALL_BITS) - 1)) as u32);
+        (call.unwrap_or(Call::None), (word & (Self::OPERATION - 1)) >> Self::CALL_BITS)
     }
 
     /// Whether a word that was read before is that of an operation.
@@ -154,11 +152,40 @@ impl CallWord {
 #[repr(C, align(128))]
 pub(crate) struct WindowHeader {
     name: [Word64; WindowHeader::NAME_BYTES / 8],
+    /// What makes it another window than the one before in the same block.
+    serial: Word64,
 }
 
 impl WindowHeader {
     /// Longest window name kept for reports, in bytes.
     pub(crate) const NAME_BYTES: usize = 64;
+
+    /// How calls record the window whose block is at `block`, which is that number among those over its
+    /// communicator: the bits of a block's offset that are zero tell it from earlier ones there.
+    pub(crate) fn mark(block: u64, number: u32) -> u64 {
+        if block == 0 { 0 } else { block | Self::serial_of(number) }
+    }
+
+    fn serial_of(number: u32) -> u64 {
+        u64::from(number) % (GRANULE - 1) + 1
+    }
+
+    /// Begins a window of that number.
+    pub(crate) fn begin(&self, number: u32, name: &str) {
+        self.serial.store(Self::serial_of(number));
+        self.set_name(name);
+    }
+
+    /// The block that a recorded mark names.
+    pub(crate) fn block_of(mark: u64) -> u64 {
+        mark & !(GRANULE - 1)
+    }
+
+    /// Whether it is still the window of that mark.
+    pub(crate) fn has_mark(&self, mark: u64) -> bool {
+        let serial = mark & (GRANULE - 1);
+        serial == 0 || serial == self.serial.load()
+    }
 
     pub(crate) fn set_name(&self, name: &str) {
         let mut bytes = [0u8; WindowHeader::NAME_BYTES];
@@ -197,7 +224,7 @@ mod tests {
 
     #[test]
     fn names_do_not_move_the_cursor() {
-        let header = WindowHeader { name: Default::default() };
+        let header = WindowHeader { name: Default::default(), serial: Word64::default() };
         for (name, shown) in [
             ("halo", "halo"),
             ("\u{1b}[2Jrmarun: all is well\r\n", "\u{fffd}[2Jrmarun: all is well\u{fffd}\u{fffd}"),

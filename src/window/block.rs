@@ -99,7 +99,7 @@ pub(super) fn allocate(
     for (at, n) in Heap::dirty_edges(block, plan.total) {
         mapping.clear(at, n)?;
     }
-    mapping.view::<WindowHeader>(block)?.set_name(&making.name);
+    mapping.view::<WindowHeader>(block)?.begin(making.number, &making.name);
     step(Step::WindowNamed);
     Ok(block)
 }

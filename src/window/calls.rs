@@ -25,8 +25,10 @@ pub(crate) struct Calls {
     context: Arc<Context>,
     /// This rank.
     rank: Rank,
-    /// The window's block in the segment, which names it in the call record.
+    /// The window's block in the segment.
     block: u64,
+    /// What names it in the records of calls.
+    mark: u64,
     /// The same number on all ranks, and another one for every window.
     number: u64,
     pub(super) identity: WindowIdentity,
@@ -39,10 +41,10 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Of the window whose block is at `block`, and whose number is that of all ranks.
+    /// Of the window whose block is at `block`, which calls record as `mark`, and whose number is that of all ranks.
     pub(super) fn new(
         identity: WindowIdentity,
-        block: u64,
+        (block, mark): (u64, u64),
         number: u64,
         check: Option<Arc<CheckedWindow>>,
     ) -> Calls {
@@ -52,6 +54,7 @@ impl Calls {
             context: comm.context().clone(),
             rank: comm.rank(),
             block,
+            mark,
             number,
             identity,
             handler: RwLock::new(comm.error_handler()),
@@ -189,7 +192,7 @@ impl Calls {
     /// Marks the current call of this rank; the hot paths end it by [`InCall::end`].
     #[inline(always)]
     pub(crate) fn enter(&self, call: Call) -> InCall<'_> {
-        self.context().enter(call, self.block)
+        self.context().enter(call, self.mark)
     }
 
     /// Writes the window's name where the launcher reads it.
@@ -205,7 +208,7 @@ impl Calls {
     /// [`Calls::enter`] for an operation of that many bytes on a rank.
     #[inline(always)]
     pub(crate) fn enter_operation(&self, call: Call, target: Rank, bytes: u64) -> InCall<'_> {
-        self.context().enter_operation(call, self.block, target, bytes)
+        self.context().enter_operation(call, self.mark, target, bytes)
     }
 
     /// Runs the body of a call: marks it meanwhile, and passes an error to the window's handler.

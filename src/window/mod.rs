@@ -45,7 +45,7 @@ use crate::check::{CheckedWindow, WindowRanks};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::shm::{BiasedMutex, Parts};
+use crate::shm::{BiasedMutex, Parts, WindowHeader};
 use hints::Hinted;
 use memory::{Unmapped, span_of_part};
 use notify::Notifications;
@@ -148,6 +148,7 @@ impl Making<'_> {
         let Making { comm, flavour, number, name, hints } = self;
         let segment = &comm.context().segment;
         let ranks = || segment.place_all(block + plan.ranks, comm.ranks().len());
+        let mark = WindowHeader::mark(block, number);
         // The block of a window of another MPI is this rank's alone.
         let (other, number) = match &unmapped {
             Unmapped::Foreign { window, .. } => (Some(window.clone()), u64::from(number)),
@@ -179,7 +180,12 @@ impl Making<'_> {
         let state = BiasedMutex::new(SyncState::default(), comm.context().may_prefer());
         Ok(Win {
             memory: ExposedMemory::new(parts, unmapped, ranks()?, check.is_some())?,
-            calls: Calls::new(WindowIdentity::new(comm, flavour, name), block, number, check),
+            calls: Calls::new(
+                WindowIdentity::new(comm, flavour, name),
+                (block, mark),
+                number,
+                check,
+            ),
             sync: SyncParts { state, transport },
             notifications: Notifications::place(segment, plan, block, comm.rank().0)?,
             hints: Hinted::new(hints),

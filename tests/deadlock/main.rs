@@ -9,6 +9,8 @@
 )]
 
 mod innocent;
+#[path = "../support/printed.rs"]
+mod printed;
 mod programs;
 mod shapes;
 
@@ -118,8 +120,9 @@ fn run(shape: &Shape) -> Ended {
     guard.join().expect("the guard ends");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let of_launcher = |line: &str| line.strip_prefix("rmarun: ").map(str::to_owned);
-    let lines: Vec<String> = text.lines().filter_map(of_launcher).collect();
-    if text.lines().count() != lines.len() {
+    let lines: Vec<String> =
+        printed::launcher_lines(&text).into_iter().filter_map(of_launcher).collect();
+    if text.lines().any(|line| !line.starts_with("rmarun: ")) {
         println!("{text}");
     }
     (output.status.code().unwrap_or(-1), lines, took)

@@ -2,6 +2,7 @@
 
 use crate::case::{Blow, Case, What};
 use crate::job::Seen;
+use crate::printed;
 use crate::survivors;
 use nix::libc;
 use std::os::unix::process::ExitStatusExt;
@@ -85,8 +86,7 @@ fn expected(case: &Case) -> i32 {
 
 /// Checks the launcher's one line.
 fn report(case: &Case, seen: &Seen) -> Result<(), String> {
-    let lines: Vec<&str> =
-        seen.stderr.lines().filter(|line| line.starts_with("rmarun: ")).collect();
+    let lines = printed::launcher_lines(&seen.stderr);
     let words = words(case, seen);
     if words.is_empty() {
         return match lines[..] {
@@ -101,7 +101,37 @@ fn report(case: &Case, seen: &Seen) -> Result<(), String> {
     };
     match words.iter().find(|any| !any.split('|').any(|word| line.contains(word))) {
         Some(word) => Err(format!("no '{word}' in: {line}")),
-        None => Ok(()),
+        None => last_call(line, &printed::last_calls(&seen.stderr)),
+    }
+}
+
+/// Checks that the last call in the table is the one that the line about the rank names.
+fn last_call(line: &str, rows: &[Vec<&str>]) -> Result<(), String> {
+    let Some((rank, how)) =
+        line.strip_prefix("rmarun: rank ").and_then(|line| line.split_once(' '))
+    else {
+        return Ok(());
+    };
+    if how.starts_with("(sh, ") || line.contains(" in window free") {
+        // A rank below a shell that was killed goes on; and the name goes with the window.
+        return Ok(());
+    }
+    let how = how.replace(" without leaving the job (finalize)", "");
+    let place = how.rsplit_once("; job ended").and_then(|(how, _)| how.rsplit_once(" in "));
+    let expected = place.map(|(_, place)| match place.split_once(" on window '") {
+        Some((call, window)) => (format!("in {call}"), window.trim_end_matches('\'')),
+        None => (format!("in {place}"), "-"),
+    });
+    let last = rows.last().map(|row| (row[0], row[1], row[2]));
+    let is_right = match (&expected, last) {
+        (Some((call, window)), last) => last == Some((rank, call, window)),
+        (None, Some((of, call, _))) => of == rank && !call.starts_with("in "),
+        (None, None) => true,
+    };
+    if is_right {
+        Ok(())
+    } else {
+        Err(format!("the last call is {last:?}, not {expected:?}: {line}"))
     }
 }
 

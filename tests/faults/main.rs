@@ -38,6 +38,8 @@ mod job;
 mod judge;
 mod news;
 mod plan;
+#[path = "../support/printed.rs"]
+mod printed;
 mod processes;
 #[path = "../support/signals.rs"]
 mod signals;

@@ -3,6 +3,7 @@
 use crate::case::{Case, What, kills};
 use crate::job::Seen;
 use crate::judge::{self, Wrong};
+use crate::printed;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Problems = Vec<(Wrong, String)>;
@@ -40,8 +41,7 @@ impl<'a> Loss<'a> {
 /// Looks at a job that has ended; `expected` is its exit code if only one is possible.
 pub fn problems(case: &Case, seen: &Seen, expected: Option<i32>) -> Problems {
     let mut wrong = Problems::new();
-    let lines: Vec<&str> =
-        seen.stderr.lines().filter(|line| line.starts_with("rmarun: ")).collect();
+    let lines = printed::launcher_lines(&seen.stderr);
     let losses: Vec<Loss<'_>> = lines.iter().filter_map(|line| Loss::of(line)).collect();
     let dead: BTreeSet<u32> = losses.iter().map(|loss| loss.rank).collect();
     let code = judge::code(seen);

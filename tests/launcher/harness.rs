@@ -32,25 +32,12 @@ impl Run {
 
     /// The lines that the launcher itself has written, but for the tables of last calls.
     pub fn launcher_lines(&self) -> Vec<&str> {
-        self.launcher_text().filter(|(_, is_of_table)| !is_of_table).map(|(line, _)| line).collect()
+        crate::support::printed::launcher_lines(&self.stderr)
     }
 
     /// The rows of the tables of last calls, each as its cells.
     pub fn last_calls(&self) -> Vec<Vec<&str>> {
-        let rows = self.launcher_text().filter(|(_, is_of_table)| *is_of_table);
-        let lines = rows.map(|(line, _)| line.trim_start_matches("rmarun: "));
-        lines.map(cells_of).filter(|cells| cells[0] != "rank").collect()
-    }
-
-    /// The launcher's lines, and whether each is of a table of last calls.
-    fn launcher_text(&self) -> impl Iterator<Item = (&str, bool)> {
-        let lines = self.stderr.lines().filter(|line| line.starts_with("rmarun: "));
-        lines.scan(false, |is_of_table, line| {
-            let text = line.trim_start_matches("rmarun: ");
-            let is_row = text.starts_with(|letter: char| letter.is_ascii_digit());
-            *is_of_table = text.starts_with("rank  last calls") || *is_of_table && is_row;
-            Some((line, *is_of_table))
-        })
+        crate::support::printed::last_calls(&self.stderr)
     }
 
     /// Asserts that the launcher has printed one line, with all of these words in it.
@@ -62,11 +49,6 @@ impl Run {
             assert!(lines[0].contains(word), "no '{word}' in: {}", lines[0]);
         }
     }
-}
-
-/// The cells of a row of a table.
-pub fn cells_of(line: &str) -> Vec<&str> {
-    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
 }
 
 /// A launcher's command line, its streams not yet decided.

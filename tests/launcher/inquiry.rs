@@ -1,6 +1,7 @@
 //! `rmarun --status`, asked while a job runs.
 
-use crate::harness::{Started, cells_of, eventually, finish, rank_function_in, rmarun, run};
+use crate::harness::{Started, eventually, finish, rank_function_in, rmarun, run};
+use crate::support::printed::cells_of;
 use nix::sys::signal::Signal;
 use onesided::{Universe, Window, WindowOptions};
 use std::io::BufRead;

@@ -116,7 +116,7 @@ fn status_without_a_process_lists_the_jobs() {
     let run = run(&["--status"]).expect(125);
     for job in &jobs {
         let line = format!("rmarun:   {}  ", job.pid());
-        let listed = run.launcher_lines().into_iter().find(|listed| listed.starts_with(&line));
+        let listed = run.stderr.lines().find(|listed| listed.starts_with(&line));
         assert!(listed.is_some_and(|listed| listed.contains("-n 1 sh -c")), "{run:#?}");
     }
 }

@@ -9,6 +9,7 @@ pub mod choices;
 pub mod dawdle;
 #[cfg(feature = "test-hooks")]
 pub mod interleave;
+pub mod printed;
 pub mod signals;
 
 use onesided::{Comm, Universe};
