@@ -69,13 +69,14 @@ Deadlock:
   debugger never counts as blocked. Where a rank handles signals of its own (SIGALRM, SIGUSR1, ...),
   whose handlers might call the library, it is called suspected, after some seconds, and the job
   goes on. To look at a job that runs: rmarun --status, or Ctrl-\\ where rmarun reads from a
-  terminal; with the last calls of each rank, rmarun --status --calls 20, or signal SIGUSR1 to rmarun.
+  terminal; to see the last calls of each rank, too: rmarun --status --calls 20, or signal SIGUSR1
+  to rmarun.
 
-When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. One line
-on standard error says which rank it was, how it ended, and in which call, and a table before it
-has the rank's last calls (--calls). With
---on-failure=continue they go on; the exit code is then that of the first rank that failed, when
-all have ended. When rmarun itself is killed, so are the ranks, at once.
+When a rank fails, the others are ended: SIGTERM, then SIGKILL after the grace period. Standard
+error has a table of the rank's last calls (--calls), and one line with which rank it was, how it
+ended, and in which call. With --on-failure=continue they go on; the exit code is then that of the
+first rank that failed, when all have ended. When rmarun itself is killed, so are the ranks, at
+once.
 
 Examples:
   rmarun -n 8 ./app input.dat

@@ -164,8 +164,8 @@ fn the_report_says_where_a_rank_stood() {
 #[ignore = "a rank"]
 fn die_after_some_calls() {
     let Some(universe) = universe() else { return };
-    let (world, options) = (universe.world(), WindowOptions::new().name("halo"));
-    let mut window = options.allocate::<u64>(world, 4).unwrap();
+    let mut window = WindowOptions::new().allocate::<u64>(universe.world(), 4).unwrap();
+    window.set_name("halo");
     let epoch = window.fence().unwrap();
     for place in 0..3 {
         epoch.put(&[1, 2], Rank(0), place).unwrap();
@@ -174,7 +174,7 @@ fn die_after_some_calls() {
     let epoch = window.lock(LockType::Shared, Rank(0)).unwrap();
     epoch.accumulate(&[1], Op::Sum, Rank(0), 3).unwrap();
     epoch.flush().unwrap();
-    if world.rank() == 1 {
+    if universe.world().rank() == 1 {
         nix::sys::signal::raise(Signal::SIGKILL).unwrap();
     }
     nix::unistd::pause();
