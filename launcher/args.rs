@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::launch::{MAX_RANKS, OnFailure, SegmentKind};
+use crate::launch::{LAST_CALLS, MAX_RANKS, OnFailure, SegmentKind};
 use crate::launcher::binding::{BindTo, MapBy, Placing};
 use crate::launcher::report::{self, USAGE};
 use crate::launcher::segment::check_name;
@@ -107,7 +107,7 @@ struct Line {
     status: Option<Option<u32>>,
     /// How many of the last calls of each rank are printed by --status, and when the job fails; at most 64
     /// [default: none by --status; 8 when the job fails, of the ranks that the message names]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=LAST_CALLS as i64))]
     calls: Option<u32>,
     /// Prints the manual page, or the completions of a shell: man, bash, zsh or fish
     #[arg(long, value_name = "WHAT", exclusive = true, value_parser = printed)]

@@ -68,6 +68,9 @@ const ENV_FAULT: &str = "ONESIDED_FAULT";
 #[cfg(feature = "test-hooks")]
 pub const ENV_BARRIER: &str = "ONESIDED_BARRIER";
 
+/// The calls that a rank keeps.
+pub const LAST_CALLS: usize = crate::shm::LAST_CALLS;
+
 /// Most ranks of a job.
 pub const MAX_RANKS: u32 = crate::sync::MAX_RANKS;
 

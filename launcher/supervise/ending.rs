@@ -29,7 +29,7 @@ const DYING_LIMIT: Duration = Duration::from_secs(10);
 const REPORT_AFTER: Duration = Duration::from_millis(500);
 
 /// How many of a rank's last calls are printed when the job fails.
-const LAST_CALLS: u32 = 8;
+const SHOWN_CALLS: u32 = 8;
 /// Of a deadlock of more ranks the last calls are only printed if the user asks.
 const MOST_NAMED: usize = 8;
 
@@ -87,7 +87,7 @@ impl Supervisor<'_> {
             (GUARD_DIED, _) if !guard::is_gone(self.guard) => {}
             (GUARD_DIED, _) => self.end(Cause::GuardDied),
             (Signal::SIGQUIT, Phase::Running) if self.asks_by_quit => self.print_state(0),
-            (ASKS, Phase::Running) => self.print_state(LAST_CALLS),
+            (ASKS, Phase::Running) => self.print_state(SHOWN_CALLS),
             (ASKS, _) => {}
             (_, Phase::Running) => self.end(Cause::Signal(signal)),
             (_, Phase::Ending { since, .. }) if since.elapsed() >= SECOND_AFTER => {
@@ -353,7 +353,7 @@ impl Supervisor<'_> {
             }
             (None, cause) => cause.rank().into_iter().collect(),
         };
-        let most = self.options.calls.unwrap_or(LAST_CALLS) as usize;
+        let most = self.options.calls.unwrap_or(SHOWN_CALLS) as usize;
         let view = self.job.view();
         let is_there = |rank: &u32| {
             view.standing(*rank).is_ok_and(|standing| standing.joined && !standing.finished)

@@ -177,9 +177,10 @@ impl CheckedWindow {
             let window = (self.block, self.name.clone());
             let of = PendingOperation { window, target, site, what, request, buffer: first };
             let of = Arc::new(of);
-            let mut pieces = divided(buffer);
-            if !pieces.all(|bytes| state.pending.add(&of, bytes, buffer.is_written)) {
-                checker.words.is_full.store(1);
+            for bytes in divided(buffer) {
+                if !state.pending.add(&of, bytes, buffer.is_written) {
+                    checker.words.is_full.store(1);
+                }
             }
         }
         if found.is_empty() {
