@@ -216,7 +216,8 @@ fn a_rank_that_takes_long_to_die_is_waited_for() {
     let run = finish(started).expect(143);
     run.reports(&["SIGTERM received"]);
     rank.has_ended();
-    let _ = busy.kill();
+    // `timeout` passes it on; SIGKILL would leave its child.
+    let _ = kill(processor, Signal::SIGTERM);
     let _ = busy.wait();
 }
 
