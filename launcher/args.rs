@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::launch::{LAST_CALLS, MAX_RANKS, OnFailure, SegmentKind};
+use crate::launch::{LAST_CALLS, MAX_RANKS, Observation, OnFailure, SegmentKind};
 use crate::launcher::binding::{BindTo, MapBy, Placing};
 use crate::launcher::report::{self, USAGE};
 use crate::launcher::segment::check_name;
@@ -168,6 +168,10 @@ struct Line {
     /// --check
     #[arg(long, value_name = "FILE")]
     check_report: Option<PathBuf>,
+    /// Prints when the job ends how each rank has spent its time (computing, moving data, waiting), the calls that
+    /// took the longest, and the lines of the program that waited the longest. Each call takes longer
+    #[arg(long)]
+    stats: bool,
     /// What each rank is bound to, in turn: none; socket; core, the hardware threads of a core; hwthread,
     /// one hardware thread. Unbound ranks that can have a core each avoid each other's cores
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = bind_to)]
@@ -336,12 +340,19 @@ pub struct Options {
     pub check: Option<Check>,
     /// Where the conflicts are written; then there is a check.
     pub check_report: Option<PathBuf>,
+    /// Whether the ranks count their calls.
+    pub stats: bool,
     /// How many of the last calls of all ranks are printed when the job fails.
     pub calls: Option<u32>,
     pub target: Option<Target>,
 }
 
 impl Options {
+    /// What the ranks record about their calls.
+    pub fn observation(&self) -> Observation {
+        Observation { is_checked: self.check.is_some(), is_counted: self.stats }
+    }
+
     /// The program of that rank: the ranks of each program follow those of the one before.
     pub fn program(&self, rank: u32) -> &Program {
         let mut before = 0;
@@ -431,6 +442,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         deadlock: line.deadlock,
         check: line.check.or(line.check_report.is_some().then_some(Check::End)),
         check_report: line.check_report,
+        stats: line.stats,
         calls: line.calls,
         target,
     })))

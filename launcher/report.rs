@@ -4,6 +4,7 @@ pub mod conflicts;
 pub mod deadlock;
 pub mod last_calls;
 pub mod standing;
+pub mod statistics;
 
 use crate::launch::RankStatus;
 use crate::launcher::limits::Need;

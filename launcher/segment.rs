@@ -50,7 +50,7 @@ struct Wish {
 /// Checks the requested object.
 pub fn plan(options: &Options) -> Result<Plan, Refusal> {
     let SegmentKind::Named(name) = &options.segment else { return Ok(Plan { wish: None }) };
-    let bytes = Job::segment_bytes(options.ranks, options.segment_size, options.check.is_some())
+    let bytes = Job::segment_bytes(options.ranks, options.segment_size, options.observation())
         .map_err(Refusal::job)?;
     let bytes = usize::try_from(bytes)
         .map_err(|_| Refusal::Launcher(format!("{bytes} bytes do not fit an address space")))?;

@@ -84,9 +84,9 @@ pub fn run(
     guard: Pid,
 ) -> Result<u8, Refusal> {
     let bytes = segment.bytes().or(options.segment_size);
-    let is_checked = options.check.is_some();
+    let observed = options.observation();
     let conflict_file = options.check_report.as_deref().map(ConflictFile::create).transpose()?;
-    let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure, is_checked)
+    let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure, observed)
         .map_err(Refusal::job)?;
     let mut supervisor = Supervisor::new(options, &job, &taken, guard, conflict_file)
         .map_err(|error| Refusal::system("cannot prepare the job", error))?;

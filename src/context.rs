@@ -8,13 +8,14 @@ use crate::foreign;
 use crate::launch::{self, JobWatch, Membership};
 use crate::prim::{
     Account, Awaited, AwaitedKind, Backoff, Failure, JobFailed, ParkWord, Placement, Progress,
-    Step, WaitRecord, Waiter, Word32, step,
+    Step, WaitLog, WaitRecord, Waiter, Word32, step,
 };
 use crate::rank::Rank;
 use crate::shm::{
     AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, SegmentPlacement, Shards,
     WriteRecords, is_forked,
 };
+use crate::statistics::Statistics;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::mem::ManuallyDrop;
@@ -65,6 +66,8 @@ pub(crate) struct Context {
     pub(crate) shards: Shards,
     /// In a job that is checked for conflicts.
     checker: Option<Box<Checker>>,
+    /// In a job whose calls are counted.
+    statistics: Option<Arc<Statistics>>,
     slot: Placed<RankSlot>,
     /// The number of communicators made of this rank alone.
     alone: Word32,
@@ -82,17 +85,21 @@ impl Context {
         let slot = segment.place(segment.slot_offset(here))?;
         let notice = Arc::new(member.notice);
         let job = JobWatch::new(member.rank, &segment, &notice, launch::launcher());
+        let statistics = Statistics::join(&segment, here)?;
+        let log = statistics.clone().map(|log| -> Arc<dyn WaitLog> { log });
         Ok(Context {
             rank: member.rank,
             ranks: member.ranks,
             foreign: member.foreign,
             here,
             backoff: Backoff::at(Placement::join(here, Arc::new(SegmentPlacement::new(&segment)?)))
-                .looking(move || job.look()),
+                .looking(move || job.look())
+                .logging(log),
             job: Scope::of(&notice, []),
             records: notice.continues(),
             shards: Shards::join(&segment, here)?,
             checker: Checker::join(&segment, here)?,
+            statistics,
             notice,
             segment,
             slot,
@@ -159,6 +166,9 @@ impl Context {
             return;
         }
         step(Step::Finishing);
+        if let Some(statistics) = &self.statistics {
+            statistics.leave();
+        }
         self.slot.finished.set();
         if self.foreign.is_some() {
             foreign::leave_well();
@@ -206,10 +216,14 @@ impl Context {
         Some(done)
     }
 
-    /// Whether this thread may be preferred by mutexes: not in a checked job, in which every call takes its
-    /// slow path.
+    /// Whether every call takes its slow path: in a job that is checked or counted.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.checker.is_some() || self.statistics.is_some()
+    }
+
+    /// Whether this thread may be preferred by mutexes: not where every call takes its slow path.
     pub(crate) fn may_prefer(&self) -> bool {
-        self.shards.take_part() && self.checker.is_none()
+        self.shards.take_part() && !self.is_observed()
     }
 
     /// The recorded call of this rank.
@@ -285,12 +299,12 @@ impl Context {
         self.segment.offset_of(std::ptr::from_ref(words).cast(), 0).unwrap_or_default()
     }
 
-    /// Marks the current call and window for the launcher's report, until the guard is dropped or ended.
+    /// Marks the current call and window for the launcher's report, until the guard is dropped or ended. Counts the
+    /// call, where calls are counted.
     #[inline(always)]
     pub(crate) fn enter(&self, call: Call, window: u64) -> InCall<'_> {
-        let slot = &*self.slot;
-        slot.begin(call, window);
-        InCall { slot }
+        self.slot.begin(call, window);
+        self.counted(call, window, 0)
     }
 
     /// [`Context::enter`] for an operation on a rank of the window, of that many bytes.
@@ -302,9 +316,30 @@ impl Context {
         target: Rank,
         bytes: u64,
     ) -> InCall<'_> {
+        self.slot.begin_operation(call, window, (target.0, bytes));
+        self.counted(call, window, bytes)
+    }
+
+    #[inline(always)]
+    fn counted(&self, call: Call, window: u64, bytes: u64) -> InCall<'_> {
+        if let Some(statistics) = &self.statistics {
+            statistics.begin(call, window, bytes);
+        }
+        InCall { context: self }
+    }
+
+    /// [`Context::enter_operation`] in a fast path, which does not count: where calls are counted, nothing is done there.
+    #[inline(always)]
+    pub(crate) fn try_operation(
+        &self,
+        call: Call,
+        window: u64,
+        target: Rank,
+        bytes: u64,
+    ) -> FastCall<'_> {
         let slot = &*self.slot;
         slot.begin_operation(call, window, (target.0, bytes));
-        InCall { slot }
+        FastCall { slot }
     }
 
     /// The records of this rank's writes, in a job that continues after a failure.
@@ -339,21 +374,22 @@ impl Drop for Context {
 /// Marks a call for the launcher's report while it lives.
 #[must_use = "the call is under way until it is ended"]
 pub(crate) struct InCall<'a> {
-    slot: &'a RankSlot,
+    context: &'a Context,
 }
 
 impl InCall<'_> {
-    /// The call has done nothing yet: its slow path, which is next, begins it again.
-    #[inline(always)]
-    pub(crate) fn begin_again(self) {
-        let _not_ended = ManuallyDrop::new(self);
-    }
-
-    /// Ends the mark where nothing panics: one store, without a check.
+    /// Ends the mark where nothing panics, without a check.
     #[inline(always)]
     pub(crate) fn end(self) {
-        let record = ManuallyDrop::new(self);
-        record.slot.end();
+        ManuallyDrop::new(self).ended();
+    }
+
+    #[inline(always)]
+    fn ended(&self) {
+        self.context.slot.end();
+        if let Some(statistics) = &self.context.statistics {
+            statistics.end();
+        }
     }
 }
 
@@ -362,7 +398,25 @@ impl Drop for InCall<'_> {
     fn drop(&mut self) {
         // A rank that panics inside a call keeps the record: the launcher reports it.
         if !std::thread::panicking() {
-            self.slot.end();
+            self.ended();
         }
+    }
+}
+
+/// Marks a call in its fast path, which ends it or leaves it to the slow one. Its drop stands for a panic.
+#[must_use = "the call is under way until it is ended"]
+pub(crate) struct FastCall<'a> {
+    slot: &'a RankSlot,
+}
+
+impl FastCall<'_> {
+    /// The call has done nothing yet: its slow path, which is next, begins it again.
+    #[inline(always)]
+    pub(crate) fn begin_again(self) {}
+
+    /// Ends the mark: one store.
+    #[inline(always)]
+    pub(crate) fn end(self) {
+        self.slot.end();
     }
 }

@@ -26,6 +26,8 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 pub(crate) use watch::JobWatch;
 
 pub use crate::check::{Conflict, ConflictAccess, Conflicts};
+pub use crate::shm::Observation;
+pub use crate::statistics::{CallStatistics, RankStatistics, Times, WaitStatistics};
 
 pub use observe::{
     Awaited, AwaitedKind, AwaitedRead, LastCall, Observed, RankStatus, Sleep, Standing, View,
@@ -116,20 +118,20 @@ impl Job {
     /// Creates the memory of a job of `ranks` ranks, from 1 to [`MAX_RANKS`].
     ///
     /// `bytes` is the size of the segment; `None` means as large as the machine's memory. Only
-    /// what is allocated in it costs memory. `is_checked`: the ranks check their accesses for conflicts.
+    /// what is allocated in it costs memory. `observed`: what the ranks record.
     pub fn create(
         ranks: u32,
         kind: &SegmentKind,
         bytes: Option<u64>,
         on_failure: OnFailure,
-        is_checked: bool,
+        observed: Observation,
     ) -> Result<Job> {
         if ranks == 0 || ranks > MAX_RANKS {
             let what = format!("a job has from 1 to {MAX_RANKS} ranks, not {ranks}");
             return Err(Error::NotInJob { what });
         }
-        let bytes = Job::segment_bytes(ranks, bytes, is_checked)?;
-        let layout = Job::layout(ranks, is_checked, bytes);
+        let bytes = Job::segment_bytes(ranks, bytes, observed)?;
+        let layout = Job::layout(ranks, observed, bytes);
         let kind = FileKind::from(kind);
         let nonce = nonce()?;
         let segment = Segment::create(File::create(&kind, bytes)?, layout, bytes, nonce)?;
@@ -139,9 +141,9 @@ impl Job {
     }
 
     /// The size in bytes of the segment that [`Job::create`] makes for `bytes`.
-    pub fn segment_bytes(ranks: u32, bytes: Option<u64>, is_checked: bool) -> Result<u64> {
+    pub fn segment_bytes(ranks: u32, bytes: Option<u64>, observed: Observation) -> Result<u64> {
         let page = page_size();
-        let least = Job::layout(ranks, is_checked, 0).least_bytes(page);
+        let least = Job::layout(ranks, observed, 0).least_bytes(page);
         match bytes {
             None => Ok(total_memory()?.min(largest_segment()).max(least) / page * page),
             Some(bytes) if bytes >= least && bytes <= i64::MAX as u64 => Ok(bytes / page * page),
@@ -156,8 +158,8 @@ impl Job {
         }
     }
 
-    fn layout(ranks: u32, is_checked: bool, bytes: u64) -> SegmentLayout {
-        SegmentLayout::new(ranks, uncombined(ranks), is_checked, page_size(), bytes)
+    fn layout(ranks: u32, observed: Observation, bytes: u64) -> SegmentLayout {
+        SegmentLayout::new(ranks, uncombined(ranks), observed, page_size(), bytes)
     }
 
     /// The environment of one rank. `launcher` is the process that holds the descriptors.
@@ -196,6 +198,11 @@ impl Job {
     /// The same one by one, in the order in which they were found.
     pub fn all_conflicts(&self) -> Vec<Conflict> {
         Conflict::all(&self.segment).unwrap_or_default()
+    }
+
+    /// What a rank has counted; `None` if the job counts nothing.
+    pub fn statistics(&self, rank: u32) -> Option<RankStatistics> {
+        RankStatistics::of(&self.segment, rank).ok().flatten()
     }
 
     /// Whether the beginning of the segment is intact.
@@ -392,7 +399,7 @@ fn alone() -> Result<Membership> {
         Some(_) => Some(number(ENV_SEGMENT_SIZE)?),
         None => None,
     };
-    let job = Job::create(1, &SegmentKind::Memfd, bytes, OnFailure::End, false)?;
+    let job = Job::create(1, &SegmentKind::Memfd, bytes, OnFailure::End, Observation::default())?;
     let (segment, notice) = (job.segment, job.notice);
     Ok(Membership { rank: 0, ranks: 1, foreign: None, segment, notice })
 }

@@ -142,6 +142,7 @@ mod ops;
 mod prim;
 mod rank;
 mod shm;
+mod statistics;
 mod sync;
 mod universe;
 mod window;

@@ -125,7 +125,7 @@ const LAYERS: &[&[&str]] = &[
     &["shm"],
     &["op"],
     &["datatype"],
-    &["check"],
+    &["check", "statistics"],
     &["foreign"],
     &["launch"],
     &["context"],

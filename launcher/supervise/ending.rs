@@ -3,7 +3,7 @@
 use super::Supervisor;
 use crate::launch::{Conflicts, OnFailure};
 use crate::launcher::args::{Check, OnDeadlock, Options};
-use crate::launcher::report::{self, Cause, How, conflicts, last_calls};
+use crate::launcher::report::{self, Cause, How, conflicts, last_calls, statistics};
 use crate::launcher::signals::{ASKS, GUARD_DIED, SECOND_AFTER};
 use crate::launcher::{guard, inquiry, ranks, tree};
 use nix::sys::signal::{Signal, kill};
@@ -329,7 +329,10 @@ impl Supervisor<'_> {
             let took = format!("the job took {seconds:.2} s; exit code {code}");
             let took = Some(took).filter(|_| self.options.verbose);
             let check = self.conflicts().and_then(|found| conflicts::summary(found, code));
-            let last = self.last_calls.iter().chain(&check).chain(&word);
+            let ranks = 0..self.options.ranks;
+            let counted: Vec<_> = ranks.filter_map(|rank| self.job.statistics(rank)).collect();
+            let counts = (!counted.is_empty()).then(|| statistics::table(&counted));
+            let last = self.last_calls.iter().chain(&counts).chain(&check).chain(&word);
             let is_wanted = |text: &&String| !self.options.quiet || !text.starts_with("note:");
             let messages = self.notes.iter().chain(last).chain(&took).filter(is_wanted);
             let messages: Vec<&str> = messages.map(String::as_str).collect();

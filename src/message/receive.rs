@@ -98,7 +98,7 @@ pub(super) fn try_receive(
     let tag = tag.unwrap_or(Envelope::ANY_TAG);
     let wanted = Envelope { context: message_context(of, channel), source: from, tag };
     let peer = source.unwrap_or(Rank::NULL);
-    let record = context.enter_operation(Call::Receive, 0, peer, 0);
+    let record = context.try_operation(Call::Receive, 0, peer, 0);
     let mut taken = TakenMessage::Otherwise;
     of.waiter().spin(1, || {
         let took = |state: &mut MailboxState| state.take(context, &wanted, &mut into);

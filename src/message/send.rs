@@ -66,7 +66,7 @@ pub(super) fn send_eagerly(
     }
     let sender = message_context(of, channel);
     let head = Head { kind: RecordKind::Data, tag, context: sender, bytes, token: 0, place: 0 };
-    let record = call.map(|call| context.enter_operation(call, 0, dest, bytes));
+    let record = call.map(|call| context.try_operation(call, 0, dest, bytes));
     let fill = |offset| from.pack_into(&context.segment, offset);
     let put = mailbox.try_biased(|state| state.try_put(context, to, &head, bytes, fill));
     if let Some(record) = record {

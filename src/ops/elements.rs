@@ -230,7 +230,7 @@ impl<'w> Communication<'w> {
     ) -> Option<R> {
         self.calls.epochs.operated();
         let context = self.calls.context();
-        let in_call = self.calls.enter_operation(call, target, size_of::<T>() as u64);
+        let in_call = self.calls.try_operation(call, target, size_of::<T>() as u64);
         let Some(announced) = context.shards.announce(at.cast()) else {
             in_call.begin_again();
             return None;
@@ -254,7 +254,7 @@ impl<'w> Communication<'w> {
     ) -> Option<R> {
         self.calls.epochs.operated();
         let context = self.calls.context();
-        let in_call = self.calls.enter_operation(call, target, bytes as u64);
+        let in_call = self.calls.try_operation(call, target, bytes as u64);
         let updated = context.shards.exclusively(at, bytes, || context.excluded(), f);
         let updated = updated.ok().flatten();
         if updated.is_some() {

@@ -263,7 +263,7 @@ impl<'w> Communication<'w> {
         let &Transfer { call, direction, own, target, disp, .. } = transfer;
         let Some(at) = self.mapped(target, disp, bytes, own.zero) else { return false };
         let context = self.calls.context();
-        let in_call = self.calls.enter_operation(call, target, bytes as u64);
+        let in_call = self.calls.try_operation(call, target, bytes as u64);
         let ((from, to), start) = (transfer.directed(at), || self.memory.start_of(target.0, disp));
         match direction {
             // SAFETY: 1. `Transfer` for the own side, `mapped` for the other. 2. `mapped`.
@@ -610,7 +610,7 @@ unsafe fn move_blocks<const PUT: bool>(
     datatype: &CommittedDatatype,
 ) {
     calls.epochs.operated();
-    let in_call = calls.enter_operation(call, target, all as u64);
+    let in_call = calls.try_operation(call, target, all as u64);
     let (from, to) = if PUT { (own, at) } else { (at.cast_const(), own.cast_mut()) };
     let middle = if PUT { Step::MidPut } else { Step::MidGet };
     match datatype.blocks() {

@@ -303,6 +303,9 @@ impl Backoff {
     /// See the native twin: no time passes here.
     pub fn hold_off(&self, _: impl Fn() -> bool) {}
 
+    pub(super) fn log(&self) -> Option<&dyn super::WaitLog> {
+        None
+    }
     /// See the native twin: as the setting has it.
     pub fn has_core(&self) -> bool {
         SETTING.get().has_cores

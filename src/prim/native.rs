@@ -1,7 +1,7 @@
 //! The machine: core atomics in shared memory, shared (non-private) futexes, real time.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "they are used here only")]
 
-use super::{Fault, JobPlacement, Placement, Site, processor, wait::WaitStep};
+use super::{Fault, JobPlacement, Placement, Site, WaitLog, processor, wait::WaitStep};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use core::sync::atomic::{compiler_fence, fence};
 use crossbeam_utils::Backoff as Spin;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::thread::futex;
 use rustix::time::ClockId;
 use std::io::Read;
-use std::sync::{OnceLock, RwLock, Weak};
+use std::sync::{Arc, OnceLock, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 /// Longest uninterrupted sleep where the kernel cannot wait for two words, and so the delay with which
@@ -345,6 +345,8 @@ pub struct Backoff {
     placement: Option<Placement>,
     /// Called by a wait that has slept for long.
     look: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Counts the waits.
+    log: Option<Arc<dyn WaitLog>>,
 }
 
 /// Progress of one wait through the tiers.
@@ -383,6 +385,7 @@ impl Backoff {
             yields: AtomicU32::default(),
             placement: None,
             look: None,
+            log: None,
         }
     }
 
@@ -398,6 +401,16 @@ impl Backoff {
     /// This policy; a wait that has slept for long also calls `look`.
     pub fn looking(self, look: impl Fn() + Send + Sync + 'static) -> Self {
         Backoff { look: Some(Box::new(look)), ..self }
+    }
+
+    /// This policy; `log` counts the waits, if there is one.
+    pub fn logging(self, log: Option<Arc<dyn WaitLog>>) -> Self {
+        Backoff { log, ..self }
+    }
+
+    #[inline]
+    pub(super) fn log(&self) -> Option<&dyn WaitLog> {
+        self.log.as_deref()
     }
 
     /// Waits while a rank `is_inside`, at most [`HELD_OFF`] times about as long as a few short critical

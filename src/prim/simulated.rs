@@ -508,6 +508,9 @@ pub struct Tier;
 impl Backoff {
     /// See the native twin: a wait looks whenever something changes.
     pub fn hold_off(&self, _: impl Fn() -> bool) {}
+    pub(super) fn log(&self) -> Option<&dyn super::WaitLog> {
+        None
+    }
     /// Each rank has one.
     pub fn has_core(&self) -> bool {
         true

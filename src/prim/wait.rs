@@ -6,7 +6,7 @@
 //! long each tier lasts; this file has the loop. Every wait ends when the job has failed.
 
 use super::account::Asleep;
-use super::{Account, Backoff, FailedWord, Fault, ParkWord, Site, planted};
+use super::{Account, Backoff, FailedWord, Fault, ParkWord, Site, monotonic, planted};
 use std::time::Duration;
 
 /// How long a sleep of [`sleep_until`] lasts at most.
@@ -42,6 +42,26 @@ pub trait Progress {
     fn work(&self) -> bool;
 }
 
+/// Counts the waits of this process.
+#[cfg_attr(any(loom, simulated), allow(dead_code, reason = "the models count none"))]
+pub trait WaitLog: Send + Sync {
+    /// A wait has ended that did not succeed at its first look.
+    fn waited(&self, account: Option<&Account<'_>>, nanoseconds: u64);
+}
+
+/// A wait that is counted when it ends.
+struct LoggedWait<'a> {
+    log: &'a dyn WaitLog,
+    account: Option<Account<'a>>,
+    begun: u64,
+}
+
+impl Drop for LoggedWait<'_> {
+    fn drop(&mut self) {
+        self.log.waited(self.account.as_ref(), monotonic().saturating_sub(self.begun));
+    }
+}
+
 /// A wait ended because the job has failed: a rank died, or the launcher is ending the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobFailed;
@@ -75,6 +95,11 @@ pub enum WaitStep {
 }
 
 impl Waiter<'_> {
+    fn logged(&self) -> Option<LoggedWait<'_>> {
+        let account = self.account;
+        self.backoff.log().map(|log| LoggedWait { log, account, begun: monotonic() })
+    }
+
     /// Waits until `ready(value)`; returns the value that satisfied it.
     ///
     /// The value is read relaxed: the caller issues the `mem_sync` that its protocol names.
@@ -138,6 +163,7 @@ impl Waiter<'_> {
         if is_there() {
             return true;
         }
+        let _logged = self.logged();
         for _ in 0..times {
             let mut tier = self.backoff.begin();
             while self.backoff.polls(&mut tier) {
@@ -157,6 +183,7 @@ impl Waiter<'_> {
         ready: impl Fn(u32) -> bool,
         overdue: impl Fn() -> bool,
     ) -> Result<u32, JobFailed> {
+        let _logged = self.logged();
         let mut tier = self.backoff.begin();
         let (mut asleep, mut step) = (None, WaitStep::Again);
         let (mut heard, mut worked) = (None, false);

@@ -1,5 +1,6 @@
 //! Checks the allocator's invariants.
 
+use super::super::layout::Observation;
 use super::super::os::{File, FileKind, page_size};
 use super::*;
 use crate::prim::{Backoff, FailedWord};
@@ -10,8 +11,13 @@ const BYTES: u64 = 8 << 20;
 
 fn segment() -> Segment {
     let file = File::create(&FileKind::Memfd, BYTES).unwrap();
-    Segment::create(file, SegmentLayout::new(2, u32::MAX, false, page_size(), BYTES), BYTES, 1)
-        .unwrap()
+    Segment::create(
+        file,
+        SegmentLayout::new(2, u32::MAX, Observation::default(), page_size(), BYTES),
+        BYTES,
+        1,
+    )
+    .unwrap()
 }
 
 fn blocks_of(heap: &Heap<'_>) -> u64 {

@@ -5,6 +5,7 @@ use super::comm_words::{CommWords, INSIDE_AT, RegistryWords};
 use super::segment::Header;
 use super::shards::ShardWords;
 use super::slot::RankSlot;
+use super::statistics_words::StatisticsWords;
 use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32, Word64};
 use crate::sync::channel::MailWords;
 use crate::sync::shards::RankAnnouncements;
@@ -35,7 +36,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few shards.
 pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 11;
+pub(crate) const VERSION: u32 = 12;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,10 +63,23 @@ pub(crate) struct SegmentLayout {
     pub(crate) mail: u64,
     pub(crate) stages: u64,
     pub(crate) heap: u64,
+    /// Where the tables of an observed job begin.
+    pub(super) observed: u64,
     /// The tables of a checked job.
     pub(crate) check: Option<CheckTables>,
+    /// What each rank counts; zero in a job that counts nothing.
+    pub(super) statistics: u64,
     /// The allocator's arena, which ends with the segment.
     pub(crate) arena: u64,
+}
+
+/// What the ranks of a job record about their calls, besides the last ones. Then every call takes its slow path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observation {
+    /// Accesses, which are checked for conflicts.
+    pub is_checked: bool,
+    /// How many calls, and for how long.
+    pub is_counted: bool,
 }
 
 /// The staging buffer of one rank for the collective with that number.
@@ -230,10 +244,11 @@ impl SegmentLayout {
     pub(crate) fn new(
         ranks: u32,
         uncombined: u32,
-        is_checked: bool,
+        observed: Observation,
         page: u64,
         bytes: u64,
     ) -> SegmentLayout {
+        let Observation { is_checked, is_counted } = observed;
         let (clocks, is_large) = (if is_checked { ranks } else { 0 }, bytes >= IN_LARGE.0);
         let none = SegmentLayout::default();
         let start = SegmentLayout { ranks, uncombined, clocks, is_large, ..none };
@@ -257,7 +272,11 @@ impl SegmentLayout {
         let mail = place(2 * n * of(size_of::<MailWords>()), GRANULE);
         let stages = place(start.stages_of_world().end(), GRANULE);
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
+        let observed = place(0, GRANULE);
         let check = is_checked.then(|| CheckTables::new(ranks, |bytes| place(bytes, GRANULE)));
+        let counted = if is_counted { n } else { 0 };
+        let counts = place(counted * of(size_of::<StatisticsWords>()), GRANULE);
+        let statistics = if is_counted { counts } else { 0 };
         let arena = place(0, page);
         SegmentLayout {
             slots,
@@ -270,10 +289,18 @@ impl SegmentLayout {
             mail,
             stages,
             heap,
+            observed,
             check,
+            statistics,
             arena,
             ..start
         }
+    }
+
+    /// Where a rank counts, in a job that does.
+    pub(crate) fn statistics_of(&self, rank: u32) -> Option<u64> {
+        let before = u64::from(rank) * size_of::<StatisticsWords>() as u64;
+        (self.statistics != 0 && rank < self.ranks).then_some(self.statistics + before)
     }
 
     /// The smallest segment that holds the fixed part and a little of the arena.
@@ -317,6 +344,7 @@ impl SegmentLayout {
             self.stages,
             self.heap,
             self.clocks.into(),
+            self.statistics,
             self.arena,
             size_of::<crate::sync::WindowWords>() as u64,
             size_of::<crate::sync::RankWords>() as u64,
@@ -383,7 +411,10 @@ mod tests {
         let sizes = [1, 2, 7, 64, 1000, crate::sync::MAX_RANKS];
         for (ranks, uncombined) in sizes.into_iter().flat_map(|n| [(n, u32::MAX), (n, 8)]) {
             let bytes = if ranks == 7 { 1 << 40 } else { 1 << 20 };
-            let layout = SegmentLayout::new(ranks, uncombined, ranks < 100, 4096, bytes);
+            let observed = Observation { is_checked: ranks < 100, is_counted: ranks != 7 };
+            let layout = SegmentLayout::new(ranks, uncombined, observed, 4096, bytes);
+            let counted = layout.statistics_of(ranks - 1);
+            assert_eq!(counted.is_some(), observed.is_counted);
             let order = [
                 layout.slots,
                 layout.places,
@@ -395,6 +426,8 @@ mod tests {
                 layout.mail,
                 layout.stages,
                 layout.heap,
+                layout.observed,
+                counted.unwrap_or(layout.observed),
                 layout.arena,
             ];
             assert!(order.is_sorted());

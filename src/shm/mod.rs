@@ -34,6 +34,7 @@ mod shards;
 mod size_class;
 mod slot;
 mod span;
+mod statistics_words;
 mod thread;
 
 pub(crate) use alloc_error::{AllocError, Limit};
@@ -49,6 +50,7 @@ pub(crate) use copy::{
 };
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
+pub use layout::Observation;
 pub(crate) use layout::{
     GRANULE, LONG_BUFFERS, MOST_LONG, SLOTS, STAGE_LONG, STAGE_REST, SegmentLayout, Stages,
     StagingBuffer, tree_bytes,
@@ -73,3 +75,6 @@ pub(crate) use segment::{Advice, Mapping, OTHER_VERSION, Placed, PlacedSlice, Se
 pub(crate) use shards::Shards;
 pub(crate) use slot::{CallWord, RankSlot, WindowHeader};
 pub(crate) use span::{Part, Span, range_at};
+pub(crate) use statistics_words::{
+    CallStatisticsWords, StatisticsWords, TextWords, TimesWords, WaitStatisticsWords,
+};

@@ -4,7 +4,7 @@
 use super::alloc_error::{AllocError, Limit};
 use super::copy::{clear, copy};
 use super::heap::HeapWords;
-use super::layout::{SegmentLayout, VERSION};
+use super::layout::{Observation, SegmentLayout, VERSION};
 use super::os::{self, File};
 use super::slot::RankSlot;
 use crate::error::{Error, Result};
@@ -40,14 +40,18 @@ pub(super) struct Header {
     uncombined: Word32,
     /// 1 if accesses are checked for conflicts.
     is_checked: Word32,
+    /// 1 if the ranks count their calls.
+    is_counted: Word32,
 }
 
 impl Header {
     /// The layout of the segment, if it is one of a job of that many ranks.
     fn layout(&self, ranks: u32) -> SegmentLayout {
-        let is_checked = self.is_checked.load() == 1;
+        let [is_checked, is_counted] =
+            [&self.is_checked, &self.is_counted].map(|word| word.load() == 1);
         let (uncombined, page) = (self.uncombined.load(), os::page_size());
-        SegmentLayout::new(ranks, uncombined, is_checked, page, self.bytes.load())
+        let observed = Observation { is_checked, is_counted };
+        SegmentLayout::new(ranks, uncombined, observed, page, self.bytes.load())
     }
 }
 
@@ -79,6 +83,8 @@ unsafe impl Shared for super::check_words::PartWords {}
 unsafe impl Shared for super::check_words::PageHead {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::PageWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::statistics_words::StatisticsWords {}
 // SAFETY: as above.
 unsafe impl Shared for HeapWords {}
 // SAFETY: as above.
@@ -269,11 +275,8 @@ impl Segment {
     ) -> Result<Segment> {
         let page = os::page_size();
         file.seal_length()?;
-        // The tables of a checked job are sparse.
-        let fixed = match layout.check {
-            Some(tables) if file.is_backed_on_touch() => tables.words,
-            _ => layout.arena,
-        };
+        // The tables of an observed job are sparse.
+        let fixed = if file.is_backed_on_touch() { layout.observed } else { layout.arena };
         file.reserve(0, fixed)
             .and_then(|()| file.reserve(layout.arena, page))
             .map_err(|errno| Error::system("reserving the fixed part of the segment", errno))?;
@@ -284,6 +287,7 @@ impl Segment {
         header.ranks.store(layout.ranks);
         header.uncombined.store(layout.uncombined);
         header.is_checked.store(layout.check.is_some().into());
+        header.is_counted.store((layout.statistics != 0).into());
         header.fingerprint.store(layout.fingerprint());
         header.bytes.store(bytes);
         header.nonce.store(nonce);

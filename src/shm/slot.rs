@@ -102,26 +102,27 @@ impl CallWord {
     /// value already: a load is cheaper than a store.
     #[inline]
     pub(crate) fn set_if_changed(&self, call: Call, window: u64) {
-        if self.0.load() != Self::word(call, window) {
-            self.0.store(Self::word(call, window));
+        if self.0.load() != Self::of(call, window) {
+            self.0.store(Self::of(call, window));
         }
     }
 
     /// Records `call` with a number.
     #[inline(always)]
     pub(super) fn set_numbered(&self, call: Call, window: u64, number: u64) {
-        self.0.store(Self::word(call, window) | number << Self::NUMBER_SHIFT);
+        self.0.store(Self::of(call, window) | number << Self::NUMBER_SHIFT);
     }
 
     /// [`CallWord::set_numbered`] of an operation.
     #[inline(always)]
     pub(super) fn set_operation(&self, call: Call, window: u64, number: u64) {
-        let word = Self::word(call, window) | Self::OPERATION;
+        let word = Self::of(call, window) | Self::OPERATION;
         self.0.store(word | number << Self::NUMBER_SHIFT);
     }
 
+    /// A word without a number.
     #[inline(always)]
-    fn word(call: Call, window: u64) -> u64 {
+    pub(crate) fn of(call: Call, window: u64) -> u64 {
         window << Self::CALL_BITS | u64::from(call as u32)
     }
 

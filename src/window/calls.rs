@@ -9,7 +9,7 @@ use super::state::Epochs;
 use crate::call::Call;
 use crate::check::{Asserted, CheckedWindow, Checker, Frequency};
 use crate::comm::Comm;
-use crate::context::{Context, InCall};
+use crate::context::{Context, FastCall, InCall};
 use crate::error::{Error, MismatchKind, Place, Result};
 use crate::foreign;
 use crate::group::Rank;
@@ -189,7 +189,7 @@ impl Calls {
         self.survivors.recording_waiter(at, describe)
     }
 
-    /// Marks the current call of this rank; the hot paths end it by [`InCall::end`].
+    /// Marks the current call of this rank.
     #[inline(always)]
     pub(crate) fn enter(&self, call: Call) -> InCall<'_> {
         self.context().enter(call, self.mark)
@@ -209,6 +209,12 @@ impl Calls {
     #[inline(always)]
     pub(crate) fn enter_operation(&self, call: Call, target: Rank, bytes: u64) -> InCall<'_> {
         self.context().enter_operation(call, self.mark, target, bytes)
+    }
+
+    /// [`Context::try_operation`] on a rank of the window.
+    #[inline(always)]
+    pub(crate) fn try_operation(&self, call: Call, target: Rank, bytes: u64) -> FastCall<'_> {
+        self.context().try_operation(call, self.mark, target, bytes)
     }
 
     /// Runs the body of a call: marks it meanwhile, and passes an error to the window's handler.

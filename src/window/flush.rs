@@ -13,7 +13,7 @@ use crate::sync;
 #[inline(always)]
 pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
     if target.index() < transport.flushable && calls.epochs.may_flush(target.0).is_ok() {
-        let in_call = calls.enter_operation(Call::Flush, target, 0);
+        let in_call = calls.try_operation(Call::Flush, target, 0);
         transport.flush_reached(target);
         in_call.end();
         return Ok(());

@@ -37,8 +37,8 @@ const MOST_PIECES: usize = 512;
 pub(crate) struct ExposedMemory {
     /// What the fast paths access.
     parts: Parts,
-    /// The mapped parts of a checked window, in which the fast paths find nothing.
-    checked: Option<Parts>,
+    /// The mapped parts of a window of an observed job, in which the fast paths find nothing.
+    observed: Option<Parts>,
     unmapped: Unmapped,
     ranks: PlacedSlice<RankWords>,
 }
@@ -174,9 +174,9 @@ impl ExposedMemory {
         parts: Parts,
         unmapped: Unmapped,
         ranks: PlacedSlice<RankWords>,
-        is_checked: bool,
+        is_observed: bool,
     ) -> Result<ExposedMemory> {
-        let (parts, checked) = match is_checked {
+        let (parts, observed) = match is_observed {
             false => (parts, None),
             true => {
                 let nothing = (0..ranks.len() as u32)
@@ -184,7 +184,7 @@ impl ExposedMemory {
                 (Parts::collect(ranks.len() as u32, nothing)?, Some(parts))
             }
         };
-        Ok(ExposedMemory { parts, checked, unmapped, ranks })
+        Ok(ExposedMemory { parts, observed, unmapped, ranks })
     }
 
     #[inline]
@@ -195,7 +195,7 @@ impl ExposedMemory {
     /// The parts that are mapped into this process.
     #[inline]
     fn mapped_parts(&self) -> &Parts {
-        self.checked.as_ref().unwrap_or(&self.parts)
+        self.observed.as_ref().unwrap_or(&self.parts)
     }
 
     /// The part of `rank`, which the window need not have.

@@ -176,10 +176,12 @@ impl Making<'_> {
             checker.watch(window, &comm.context().excluded());
         }
         let aside = other.map(Aside::Foreign).or(check.clone().map(Aside::Checked));
-        let transport = Transport::new(segment.place(block + plan.words)?, ranks()?, tree, aside);
+        let is_observed = comm.context().is_observed();
+        let words = segment.place(block + plan.words)?;
+        let transport = Transport::new(words, ranks()?, tree, aside, is_observed);
         let state = BiasedMutex::new(SyncState::default(), comm.context().may_prefer());
         Ok(Win {
-            memory: ExposedMemory::new(parts, unmapped, ranks()?, check.is_some())?,
+            memory: ExposedMemory::new(parts, unmapped, ranks()?, is_observed)?,
             calls: Calls::new(
                 WindowIdentity::new(comm, flavour, name),
                 (block, mark),

@@ -73,7 +73,7 @@ impl<'w> Synchronization<'w> {
         target: Rank,
         f: impl FnOnce(&mut SyncState) -> Fast,
     ) -> Fast {
-        let in_call = self.calls.enter_operation(call, target, 0);
+        let in_call = self.calls.try_operation(call, target, 0);
         let done = self.parts.state.try_biased(f).unwrap_or(Err(Slow::NotBegun));
         if done.is_ok() {
             in_call.end()

@@ -52,8 +52,10 @@ impl Transport {
         ranks: PlacedSlice<RankWords>,
         tree: PlacedSlice<TreeLine>,
         aside: Option<Aside>,
+        is_observed: bool,
     ) -> Transport {
-        let flushable = if aside.is_none() { ranks.len() } else { 0 };
+        let is_fast = aside.is_none() && !is_observed;
+        let flushable = if is_fast { ranks.len() } else { 0 };
         let (fences, node) = (Word32::default(), OwnNode::default());
         Transport { words, ranks, tree, fences, node, flushable, aside }
     }

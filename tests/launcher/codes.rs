@@ -96,7 +96,7 @@ fn a_segment_that_cannot_be_is_one_line() {
 }
 
 /// What has to be in the help.
-const HELP: [&str; 46] = [
+const HELP: [&str; 47] = [
     "-n, --ranks",
     "--tag-output",
     "--require-join",
@@ -116,6 +116,7 @@ const HELP: [&str; 46] = [
     "--map-by <WHAT>",
     "--cpu-set <LIST>",
     "--report-bindings",
+    "--stats",
     "PMI_RANK",
     "Several programs:",
     "Words of other launchers:",

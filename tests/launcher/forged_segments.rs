@@ -5,7 +5,7 @@
 
 use crate::support;
 use onesided::Universe;
-use onesided::launch::{ENV_RANK, Job, OnFailure, SegmentKind};
+use onesided::launch::{ENV_RANK, Job, Observation, OnFailure, SegmentKind};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::fs::{File, OpenOptions};
@@ -39,7 +39,8 @@ struct Forged {
 
 impl Forged {
     fn new(kind: &SegmentKind) -> Forged {
-        let job = Job::create(2, kind, Some(4 << 20), OnFailure::End, false).expect("a segment");
+        let job = Job::create(2, kind, Some(4 << 20), OnFailure::End, Observation::default())
+            .expect("a segment");
         let path = format!("/proc/self/fd/{}", job.descriptors()[0]);
         let file = OpenOptions::new().read(true).write(true).open(path).expect("the segment");
         Forged { job, file }

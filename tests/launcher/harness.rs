@@ -247,10 +247,15 @@ pub fn rank_function_in(module: &str, name: &str) -> [String; 6] {
     ]
 }
 
-/// Runs a rank function on `ranks` ranks, every one of which has to join.
+/// Runs a rank function of `joining` on `ranks` ranks, every one of which has to join.
 pub fn run_ranks(ranks: u32, options: &[&str], name: &str) -> Run {
+    run_ranks_of("joining", ranks, options, name)
+}
+
+/// The same of another module.
+pub fn run_ranks_of(module: &str, ranks: u32, options: &[&str], name: &str) -> Run {
     let ranks = ranks.to_string();
-    let command = rank_function(name);
+    let command = rank_function_in(module, name);
     let mut arguments = vec!["-n", &ranks, "--require-join"];
     arguments.extend(options);
     arguments.push("--");

@@ -20,6 +20,7 @@ mod placement;
 mod python;
 mod segments;
 mod singleton;
+mod statistics;
 mod strangers;
 #[path = "../support/mod.rs"]
 mod support;
