@@ -198,6 +198,9 @@ impl CheckedWindow {
         target: Option<u32>,
     ) {
         self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
+        checker.complete_reads(|key| {
+            key.window == self.block && target.is_none_or(|target| target == key.target)
+        });
     }
 
     /// Some of this rank's operations are complete in this process, by a call that is named so. Blocks while another

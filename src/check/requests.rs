@@ -1,7 +1,7 @@
 //! Operations with a request: what their completion promises (MPI-4.1 §12.3.5).
 //!
-//! The end of a request completes the operation in this process: its buffers are the program's again. An operation that
-//! only reads is then complete at the target, too; one that writes there is so after a flush or the end of its epoch.
+//! The end of a request completes the operation in this process, as flush_local does: its buffers are the program's again.
+//! An operation that only reads is then complete at the target, too; one that writes there is so after a flush or the end of its epoch.
 
 use super::window::CheckedWindow;
 use super::{AccessKind, CheckState, CheckedAccess, Checker, OpenKey};
@@ -45,9 +45,16 @@ impl CheckedWindow {
     /// check.
     pub(crate) fn waited_for(&self, checker: &Checker, waiter: &Waiter<'_>, request: u64) {
         self.completed_here(checker, waiter, "wait", |of| of.has_request(request));
-        let CheckState { open, clock, closed, .. } = &mut *checker.state();
-        checker.close((open, closed), clock, |key: &OpenKey| {
-            key.request == request && AccessKind::of_word((key.what >> 8) as u8).only_reads()
+        checker.complete_reads(|key| key.request == request);
+    }
+}
+
+impl Checker {
+    /// Some of this rank's operations are complete in this process. Those of them that only read are so at the target.
+    pub(super) fn complete_reads(&self, is_one: impl Fn(&OpenKey) -> bool) {
+        let CheckState { open, clock, closed, .. } = &mut *self.state();
+        self.close((open, closed), clock, |key| {
+            is_one(key) && AccessKind::of_word((key.what >> 8) as u8).only_reads()
         });
     }
 }

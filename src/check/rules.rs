@@ -105,6 +105,24 @@ mod tests {
     }
 
     #[test]
+    fn the_table_of_the_documentation_is_this_one() {
+        let mut rows = vec![std::iter::once("").chain(KINDS.map(AccessKind::name)).collect()];
+        for (kind, rules) in KINDS.iter().zip(TABLE) {
+            let cells = rules.map(|rule| match rule {
+                F => "fine",
+                S => "same datatype",
+                C => "conflict",
+            });
+            rows.push([vec![kind.name()], cells.to_vec()].concat());
+        }
+        let mut rows = rows.iter().map(|cells: &Vec<_>| format!("| {} |", cells.join(" | ")));
+        let head = rows.next().map(|head| head.replace("|  |", "| |")).expect("it has columns");
+        let rule = format!("|{}", " --- |".repeat(KINDS.len() + 1));
+        let table = [head, rule].into_iter().chain(rows).collect::<Vec<_>>().join("\n");
+        assert!(include_str!("../../docs/check.md").contains(&table), "{table}");
+    }
+
+    #[test]
     fn writes_replace_everything_and_reads_only_reads() {
         for kind in KINDS {
             assert!(Put.replaces(kind, false) && Store.replaces(kind, false));

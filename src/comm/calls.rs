@@ -648,6 +648,11 @@ impl Comm {
         crate::launch::Conflicts::of(&self.context().segment).expect("the layout has the tables")
     }
 
+    /// The same one by one, in the order in which they were found.
+    pub fn all_conflicts(&self) -> Vec<crate::launch::Conflict> {
+        crate::launch::Conflict::all(&self.context().segment).expect("the layout has the tables")
+    }
+
     /// The address of the check's tables behind the lock, and their bytes, in a checked job.
     pub fn check_tables(&self) -> Option<(*mut u8, u64)> {
         let segment = &self.context().segment;

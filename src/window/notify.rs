@@ -5,6 +5,7 @@
 use super::calls::Calls;
 use super::plan::WindowPlan;
 use crate::call::Call;
+use crate::check::Frequency;
 use crate::error::{Error, Result};
 use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use crate::shm::{PlacedSlice, Segment};
@@ -128,7 +129,9 @@ impl Notifications {
         notify::wait(word, &mut seen, count, &calls.recording_waiter(at, &describe))
             .map_err(|failed| calls.job_failed(failed, call))?;
         consumed.count.store(seen);
-        calls.checked(|checker, window| window.noticed(checker, calls.rank().0));
+        calls.synchronising(Some(at), Frequency::Often, |checker, window| {
+            window.noticed(checker, calls.rank().0);
+        });
         Ok(())
     }
 
@@ -146,7 +149,9 @@ impl Notifications {
         let come = notify::test(word, &mut seen, count);
         consumed.count.store(seen);
         if come {
-            calls.checked(|checker, window| window.noticed(checker, calls.rank().0));
+            calls.synchronising(None, Frequency::Often, |checker, window| {
+                window.noticed(checker, calls.rank().0);
+            });
         }
         Ok(come)
     }

@@ -9,6 +9,7 @@ use super::calls::Calls;
 use super::memory::ExposedMemory;
 use super::transport::Transport;
 use crate::call::Call;
+use crate::check::{CheckedWindow, Checker, Frequency};
 use crate::datatype::Integer;
 use crate::error::Result;
 use crate::prim::{Awaited, AwaitedKind, WaitRecord};
@@ -89,7 +90,8 @@ pub(super) fn await_value<T: Integer>(
     let describe = |record: &WaitRecord| record.set(&wanted);
     watch::until(&transport.words.watchers, bell, look, &calls.recording_waiter(at, &describe))
         .map_err(|failed| calls.job_failed(failed, call))?;
-    calls.checked(|checker, window| window.noticed(checker, rank));
+    let noticed = |checker: &Checker, window: &CheckedWindow| window.noticed(checker, rank);
+    calls.synchronising(Some(at), Frequency::Often, noticed);
     found.take().expect("the wait ends with something found")
 }
 
@@ -106,6 +108,8 @@ pub(super) fn test_value<T: Integer>(
         return Ok(None);
     }
     watch::found();
-    calls.checked(|checker, window| window.noticed(checker, calls.rank().0));
+    calls.synchronising(None, Frequency::Often, |checker, window| {
+        window.noticed(checker, calls.rank().0);
+    });
     Ok(Some(found))
 }

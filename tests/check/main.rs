@@ -10,7 +10,11 @@ mod assertions;
 #[cfg(feature = "test-hooks")]
 mod damage;
 #[cfg(feature = "test-hooks")]
-mod pairs;
+mod generated;
+#[cfg(feature = "test-hooks")]
+mod oracle;
+#[cfg(feature = "test-hooks")]
+mod program;
 mod reports;
 #[cfg(feature = "test-hooks")]
 mod stores;

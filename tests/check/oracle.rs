@@ -1,0 +1,241 @@
+//! Whether a program conflicts, from the tables of docs/check.md: it follows who knows that each access is complete.
+//! There are no clocks here, so a fault of the check's clocks is not repeated.
+
+use crate::program::{Kind, Memory, Program, Step, Turn};
+use onesided::LockType;
+use std::collections::BTreeMap;
+
+const RULES: &str = include_str!("../../docs/check.md");
+
+/// What two kinds of accesses are, by the names of the table.
+pub struct Rules(BTreeMap<(String, String), String>);
+
+impl Rules {
+    /// Those of the documentation.
+    pub fn read() -> Rules {
+        let mut rows = RULES.lines().skip_while(|line| !line.starts_with("| | put |"));
+        let cells =
+            |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+        let columns = cells(rows.next().expect("docs/check.md has the table"));
+        let mut rules = BTreeMap::new();
+        for line in rows.skip(1).take_while(|line| line.starts_with('|')) {
+            let row = cells(line);
+            for (column, cell) in columns.iter().zip(&row).skip(2) {
+                if !column.is_empty() {
+                    rules.insert((row[1].clone(), column.clone()), cell.clone());
+                }
+            }
+        }
+        assert_eq!(rules.len(), 36);
+        Rules(rules)
+    }
+
+    /// Whether the two accesses conflict if nothing orders them.
+    fn conflict(&self, [(a, _, from), (b, _, to)]: [(Kind, u32, u64); 2]) -> bool {
+        if !a.bytes(from).iter().any(|byte| b.bytes(to).contains(byte)) {
+            return false;
+        }
+        match self.0[&(row_of(a).to_owned(), row_of(b).to_owned())].as_str() {
+            "conflict" => true,
+            "same datatype" => a.datatype() != b.datatype(),
+            "fine" => false,
+            other => panic!("docs/check.md has {other}"),
+        }
+    }
+}
+
+/// The row and column of the table.
+pub fn row_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Put | Kind::PutStrided | Kind::Rput => "put",
+        Kind::Get | Kind::GetStrided | Kind::Rget => "get",
+        Kind::GetNoOp | Kind::FetchNoOp | Kind::RgetNoOp => "fetch",
+        Kind::Load => "load",
+        Kind::Store | Kind::OwnStore => "store",
+        Kind::Accumulate
+        | Kind::Replace
+        | Kind::GetAccumulate
+        | Kind::FetchAndOp
+        | Kind::CompareAndSwap
+        | Kind::AccumulateBytes
+        | Kind::AccumulateStrided
+        | Kind::Raccumulate => "update",
+    }
+}
+
+/// Whether a set of ranks, or what passes knowledge between them, knows that each access is complete.
+type Known = [bool; 2];
+
+/// What carries knowledge from rank to rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Carrier {
+    /// What was before an unlock of an exclusive lock, or of any.
+    Exclusive,
+    Any,
+    Post,
+    Complete,
+    /// What an accumulate finds that fetches: of an element.
+    Element(u64),
+    Notification,
+}
+
+struct History<'p> {
+    program: &'p Program,
+    ranks: [Known; 3],
+    carriers: BTreeMap<Carrier, Known>,
+    is_issued: Known,
+}
+
+fn join(all: impl IntoIterator<Item = Known>) -> Known {
+    all.into_iter().fold([false; 2], |all, one| [all[0] | one[0], all[1] | one[1]])
+}
+
+impl History<'_> {
+    fn give(&mut self, rank: u32, to: Carrier) {
+        let known = join([self.ranks[rank as usize], self.of(to)]);
+        self.carriers.insert(to, known);
+    }
+
+    fn take(&mut self, rank: u32, from: Carrier) {
+        self.ranks[rank as usize] = join([self.ranks[rank as usize], self.of(from)]);
+    }
+
+    fn of(&self, carrier: Carrier) -> Known {
+        self.carriers.get(&carrier).copied().unwrap_or_default()
+    }
+
+    /// The accesses of a rank are complete, as far as `are` says.
+    fn complete(&mut self, rank: u32, are: impl Fn(usize, Kind) -> bool) {
+        for (access, (kind, of, _)) in self.program.accesses.iter().enumerate() {
+            if *of == rank && self.is_issued[access] && are(access, *kind) {
+                self.ranks[rank as usize][access] = true;
+            }
+        }
+    }
+
+    /// The ranks of a turn take their steps. Returns whether an access is not ordered behind the other one.
+    fn turn(&mut self, turn: &Turn) -> bool {
+        let before = self.ranks;
+        let mut is_unordered = false;
+        for (rank, step) in turn {
+            match step {
+                Step::Access(access) => is_unordered |= self.access(*rank, *access),
+                step => self.step(*rank, *step),
+            }
+            if let Step::Fence | Step::LastFence = step {
+                continue;
+            }
+            self.together(&before, *rank, *step);
+        }
+        if let Some((_, Step::Fence | Step::LastFence)) = turn.first() {
+            self.ranks = [join(self.ranks); 3];
+        }
+        is_unordered
+    }
+
+    fn access(&mut self, rank: u32, access: usize) -> bool {
+        let (kind, _, disp) = self.program.accesses[access];
+        let other = 1 - access;
+        let is_unordered = self.is_issued[other] && !self.ranks[rank as usize][other];
+        self.is_issued[access] = true;
+        if kind.is_local() {
+            self.ranks[rank as usize][access] = true;
+        }
+        if kind.datatype().is_some() {
+            self.pass_elements(rank, kind, disp);
+        }
+        is_unordered
+    }
+
+    /// An accumulate that fetches is ordered behind those that it finds.
+    fn pass_elements(&mut self, rank: u32, kind: Kind, disp: u64) {
+        let elements: Vec<_> = kind.bytes(disp).map(|byte| Carrier::Element(byte / 8)).into();
+        for element in elements {
+            if row_of(kind) == "update" {
+                self.give(rank, element);
+            }
+            let fetches = matches!(
+                kind,
+                Kind::GetAccumulate
+                    | Kind::GetNoOp
+                    | Kind::FetchAndOp
+                    | Kind::FetchNoOp
+                    | Kind::CompareAndSwap
+                    | Kind::RgetNoOp
+            );
+            if fetches {
+                self.take(rank, element);
+            }
+        }
+    }
+
+    /// A step that a rank takes alone, or its own side of one.
+    fn step(&mut self, rank: u32, step: Step) {
+        let reads = |kind: Kind| matches!(row_of(kind), "get" | "fetch");
+        match step {
+            Step::Flush
+            | Step::FlushAll
+            | Step::UnlockAll
+            | Step::Complete
+            | Step::Unlock(_)
+            | Step::Fence
+            | Step::LastFence
+            | Step::Notify => self.complete(rank, |_, _| true),
+            // A get that is complete in its process has read.
+            Step::FlushLocal | Step::FlushLocalAll => self.complete(rank, |_, kind| reads(kind)),
+            Step::EndRequest(access) => {
+                self.complete(rank, |one, kind| one == access && reads(kind));
+            }
+            _ => {}
+        }
+        match step {
+            Step::LockAll | Step::Lock(LockType::Shared) => self.take(rank, Carrier::Exclusive),
+            Step::Lock(LockType::Exclusive) => self.take(rank, Carrier::Any),
+            Step::UnlockAll | Step::Unlock(_) => {
+                self.give(rank, Carrier::Any);
+                if step == Step::Unlock(LockType::Exclusive) {
+                    self.give(rank, Carrier::Exclusive);
+                }
+            }
+            Step::Post(_) => self.give(rank, Carrier::Post),
+            Step::Start => self.take(rank, Carrier::Post),
+            Step::Complete => self.give(rank, Carrier::Complete),
+            Step::Wait => self.take(rank, Carrier::Complete),
+            Step::Fetch => {
+                self.give(rank, Carrier::Element(15));
+                self.take(rank, Carrier::Element(15));
+            }
+            Step::Notify => self.give(rank, Carrier::Notification),
+            Step::AwaitNotification => self.take(rank, Carrier::Notification),
+            _ => {}
+        }
+    }
+
+    /// What a rank learns from those that take the step with it, which knew `before`.
+    fn together(&mut self, before: &[Known; 3], rank: u32, step: Step) {
+        let learnt = match step {
+            Step::Barrier | Step::Allreduce => join(*before),
+            Step::Broadcast(root) => before[root as usize],
+            Step::Reduce(root) if root == rank => join(*before),
+            Step::Receive(from) => before[from as usize],
+            // Its receiver has begun to receive.
+            Step::SendSynchronously(to) => before[to as usize],
+            _ => return,
+        };
+        self.ranks[rank as usize] = join([self.ranks[rank as usize], learnt]);
+    }
+}
+
+/// Whether a program conflicts if its ranks take these turns.
+pub fn conflicts(rules: &Rules, program: &Program, turns: &[Turn]) -> bool {
+    let (ranks, carriers) = ([[false; 2]; 3], BTreeMap::new());
+    let mut history = History { program, ranks, carriers, is_issued: [false; 2] };
+    let unordered: Vec<bool> = turns.iter().map(|turn| history.turn(turn)).collect();
+    unordered.contains(&true) && rules.conflict(program.accesses) && is_seen(program)
+}
+
+/// Whether the check can see both accesses: stores without a call to a shared window it cannot.
+fn is_seen(program: &Program) -> bool {
+    let stores = program.accesses.iter().any(|(kind, ..)| *kind == Kind::OwnStore);
+    !stores || program.memory != Memory::Shared
+}
