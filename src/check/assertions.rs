@@ -52,7 +52,7 @@ pub(crate) enum EpochKind {
 }
 
 /// A call of this rank that asserts something.
-fn word_of(call: Call) -> u32 {
+pub(super) fn word_of(call: Call) -> u32 {
     let at = Location::caller();
     CheckedAccess { call, kind: AccessKind::Load, datatype: 0, op: 0, at }.word()
 }

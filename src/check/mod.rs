@@ -17,6 +17,7 @@
 
 mod assertions;
 mod buffers;
+mod nocheck;
 mod own;
 mod report;
 mod requests;
@@ -27,6 +28,7 @@ mod window;
 
 pub(crate) use assertions::{Asserted, EpochKind};
 pub(crate) use buffers::OwnBuffer;
+pub(crate) use nocheck::Holding;
 pub use own::FindLineOf;
 pub(crate) use own::{OwnAccess, is_watched};
 pub use report::{Conflict, ConflictAccess, Conflicts};

@@ -96,10 +96,14 @@ pub(super) enum Reason {
     NoStore,
     /// A rank asserts by the first one that no operation updates its part, but the second one does.
     NoPut,
+    /// A rank asserts by the first lock that there is no conflicting one, but there is.
+    Held,
+    /// A rank asserts by its start that the target has posted.
+    NotPosted,
 }
 
 /// All reasons, by their numbers.
-const REASONS: [Reason; 7] = [
+const REASONS: [Reason; 9] = [
     Reason::Own,
     Reason::Incomplete,
     Reason::Local,
@@ -107,7 +111,16 @@ const REASONS: [Reason; 7] = [
     Reason::Buffer,
     Reason::NoStore,
     Reason::NoPut,
+    Reason::Held,
+    Reason::NotPosted,
 ];
+
+impl Reason {
+    /// Whether the first of the two asserts what is not true.
+    fn is_assertion(self) -> bool {
+        matches!(self, Reason::NoStore | Reason::NoPut | Reason::Held | Reason::NotPosted)
+    }
+}
 
 impl Conflict {
     /// Those of a job, in the order in which they were found; none if it is not checked.
@@ -123,14 +136,18 @@ impl Conflict {
 
     fn read(sites: &[SiteWords], one: &ConflictWords) -> Conflict {
         let reason = REASONS.get(one.reason.load() as usize).copied().unwrap_or(Reason::Unordered);
-        let is_assertion = matches!(reason, Reason::NoStore | Reason::NoPut);
         let access = |side: usize| {
             let what = one.what[side].load();
             let kind = AccessKind::of_word((what >> 8) as u8);
             ConflictAccess {
                 rank: one.ranks[side].load(),
                 call: Call::from_word(what & 0xff).unwrap_or(Call::None),
-                kind: if side == 0 && is_assertion { "assertion" } else { kind.name() },
+                kind: match (reason, side) {
+                    (_, 0) if reason.is_assertion() => "assertion",
+                    (Reason::Held, _) => "lock",
+                    (Reason::NotPosted, _) => "post",
+                    _ => kind.name(),
+                },
                 datatype: kind
                     .is_accumulate()
                     .then(|| Datatype::of_number(what >> 16 & 0xff))
@@ -155,7 +172,7 @@ impl Conflict {
     pub fn rule(&self) -> &'static str {
         match self.reason {
             Reason::Buffer => "buffer",
-            Reason::NoStore | Reason::NoPut => "assertion",
+            reason if reason.is_assertion() => "assertion",
             _ => "conflict",
         }
     }
@@ -186,6 +203,14 @@ impl Conflict {
             Reason::NoPut => format!(
                 "rank {a} asserts MPI_MODE_NOPUT, that no put or accumulate updates its part in this epoch"
             ),
+            Reason::Held => format!(
+                "rank {a} asserts MPI_MODE_NOCHECK, that no conflicting lock is held meanwhile, but nothing orders its \
+                 {first} and the {second} of rank {b}"
+            ),
+            Reason::NotPosted => format!(
+                "rank {a} asserts MPI_MODE_NOCHECK, that rank {b} has posted before, but nothing orders the post before \
+                 the start"
+            ),
             Reason::Buffer => {
                 format!("the {first} may use its buffer until it is complete in this process")
             }
@@ -202,7 +227,7 @@ impl Conflict {
             Reason::Own => {
                 format!("a flush of rank {target} between the two, or another epoch, would")
             }
-            Reason::NoStore | Reason::NoPut => {
+            Reason::NoStore | Reason::NoPut | Reason::Held | Reason::NotPosted => {
                 format!("the {first} is correct without that assertion")
             }
             Reason::Buffer if self.accesses[0].call.has_request() => format!(
@@ -265,6 +290,9 @@ impl fmt::Display for Conflict {
                 "onesided: conflict in the buffer of an operation on window '{window}', its bytes {first} to \
                  {last}:"
             )?,
+            "assertion" if matches!(self.reason, Reason::Held | Reason::NotPosted) => {
+                writeln!(f, "onesided: wrong assertion in window '{window}', about rank {target}:")?
+            }
             "assertion" => writeln!(
                 f,
                 "onesided: wrong assertion in window '{window}', bytes {first} to {last} of rank {target}:"

@@ -456,7 +456,7 @@ impl Checker {
         }
     }
 
-    fn own_clock(&self) -> u64 {
+    pub(super) fn own_clock(&self) -> u64 {
         self.state().clock[self.rank as usize]
     }
 

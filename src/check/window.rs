@@ -17,11 +17,11 @@ use super::assertions::LatestStore;
 use super::report::{self, Conflict, FoundConflict};
 use super::shadow::{Accessing, GRANULE_BYTES, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, mask_of};
-use super::{AccessKind, CheckedAccess, Checker, EpochKind, OwnBuffer, SITES};
+use super::{AccessKind, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer, SITES};
 use crate::call::Call;
 use crate::error::Result;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
-use crate::shm::{PageHead, PageWords, PartWords, PlacedSlice, Segment, Span};
+use crate::shm::{OriginWords, PageHead, PageWords, PartWords, PlacedSlice, Segment, Span};
 use crate::sync::LockType;
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub(crate) struct CheckedWindow {
     pub(super) world: Box<[u32]>,
     /// This rank's part.
     pub(super) own: Span,
-    ranks: usize,
+    pub(super) ranks: usize,
     /// Numbers of a clock.
     clocks: usize,
     words: PlacedSlice<Word64>,
@@ -78,6 +78,8 @@ pub(crate) struct CheckedWindow {
     /// The first granule of each rank's part, and after the last one the number of all.
     first: Box<[u64]>,
     pub(super) parts: PlacedSlice<PartWords>,
+    /// For each target what each rank has done as its origin.
+    pub(super) origins: PlacedSlice<OriginWords>,
     /// Fences of this rank.
     pub(super) fences: Word32,
     pub(super) latest_store: LatestStore,
@@ -116,6 +118,7 @@ pub(crate) enum ConcurrentOps {
 struct Tables {
     shadow: u64,
     parts: u64,
+    origins: u64,
     heads: u64,
     pages: u64,
     end: u64,
@@ -142,11 +145,12 @@ impl CheckedWindow {
         let shadow = Self::words_of(ranks) as u64 * clocks as u64 * 8;
         let shadow_end = shadow.saturating_add(granules.saturating_mul(WORDS as u64 * 4));
         let parts = shadow_end.checked_next_multiple_of(align).unwrap_or(u64::MAX);
-        let heads = parts.saturating_add(ranks as u64 * size_of::<PartWords>() as u64);
+        let origins = parts.saturating_add(ranks as u64 * size_of::<PartWords>() as u64);
+        let heads = origins.saturating_add((ranks * ranks * size_of::<OriginWords>()) as u64);
         let bytes = |size: usize| pages.saturating_mul(size as u64);
         let pages_start = heads.saturating_add(bytes(size_of::<PageHead>()));
         let end = pages_start.saturating_add(bytes(size_of::<PageWords>()));
-        Tables { shadow, parts, heads, pages: pages_start, end }
+        Tables { shadow, parts, origins, heads, pages: pages_start, end }
     }
 
     fn words_of(ranks: usize) -> usize {
@@ -182,6 +186,7 @@ impl CheckedWindow {
             shadow: segment.place_all(at + tables.shadow, granules as usize * WORDS)?,
             first: first.into(),
             parts: segment.place_all(at + tables.parts, ranks)?,
+            origins: segment.place_all(at + tables.origins, ranks * ranks)?,
             fences: Word32::default(),
             latest_store: LatestStore::default(),
             ops: of.ops,
@@ -281,6 +286,7 @@ impl CheckedWindow {
         (held, nocheck): (LockType, bool),
     ) {
         self.flushed(checker, waiter, Call::Unlock, Some(target));
+        self.releasing(checker, Holding { held, nocheck, target: Some(target) });
         self.latest_store.clear();
         let any = self.of_target(target, OfTarget::Any);
         match held {
@@ -303,20 +309,23 @@ impl CheckedWindow {
     /// It is about to release it.
     pub(crate) fn unlocking_all(&self, checker: &Checker, waiter: &Waiter<'_>, nocheck: bool) {
         self.flushed(checker, waiter, Call::UnlockAll, None);
+        self.releasing(checker, Holding { held: LockType::Shared, nocheck, target: None });
         self.latest_store.clear();
         if !nocheck {
             checker.raise([self.of_window(OfWindow::Any)]);
         }
     }
 
-    /// This rank is about to post.
-    pub(crate) fn posting(&self, checker: &Checker) {
+    /// This rank is about to post for these origins.
+    pub(crate) fn posting(&self, checker: &Checker, origins: &[u32]) {
+        self.posts_for(checker, origins);
         checker.raise([self.of_target(self.rank, OfTarget::Posts)]);
         self.latest_store.clear();
     }
 
     /// The targets have posted.
     pub(crate) fn started(&self, checker: &Checker, targets: &[u32]) {
+        self.starts(checker, targets);
         checker.merge(targets.iter().map(|target| self.of_target(*target, OfTarget::Posts)));
         self.latest_store.clear();
     }

@@ -93,6 +93,28 @@ pub(crate) struct PartWords {
     pub(crate) noput_site: Word32,
 }
 
+/// What a rank has done as an origin of a target.
+#[repr(C)]
+pub(crate) struct OriginWords {
+    /// Its latest locks: shared, exclusive, and the same with NOCHECK.
+    pub(crate) locks: [HeldWords; 4],
+    /// The clock of the target at its latest post for the origin, and the numbers of posts and starts.
+    pub(crate) posted: Word64,
+    pub(crate) posts: Word32,
+    pub(crate) starts: Word32,
+}
+
+/// A lock that a rank holds or has held.
+#[repr(C)]
+pub(crate) struct HeldWords {
+    /// Its call; zero of none.
+    pub(crate) what: Word32,
+    /// The number of its line.
+    pub(crate) site: Word32,
+    /// The clock of the rank when it released the lock; zero until then.
+    pub(crate) released: Word64,
+}
+
 /// What most operations need to know of a page of a part. Heads lie together, so that they stay in the cache.
 #[repr(C)]
 pub(crate) struct PageHead {

@@ -40,8 +40,8 @@ mod thread;
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use biased::{BiasedGuard, BiasedMutex};
 pub(crate) use check_words::{
-    ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, PageHead,
-    PageWords, PartWords, SiteWords,
+    ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, OriginWords,
+    PageHead, PageWords, PartWords, SiteWords,
 };
 pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords, STAGE_INSIDE, StagingSlot};
 pub(crate) use copy::{

@@ -80,6 +80,8 @@ unsafe impl Shared for super::check_words::ConflictWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::PartWords {}
 // SAFETY: as above.
+unsafe impl Shared for super::check_words::OriginWords {}
+// SAFETY: as above.
 unsafe impl Shared for super::check_words::PageHead {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::PageWords {}

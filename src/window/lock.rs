@@ -8,7 +8,7 @@ use super::refusal::{Fast, Refusal, Slow};
 use super::serial::{ACCESS, BOTH, SyncState, Synchronization};
 use super::{LockAssert, LockType};
 use crate::call::Call;
-use crate::check::{CheckedWindow, Checker, Frequency};
+use crate::check::{CheckedWindow, Checker, Frequency, Holding};
 use crate::error::Result;
 use crate::group::Rank;
 use std::panic::Location;
@@ -103,6 +103,7 @@ impl Synchronization<'_> {
                 window.locked(check, target.0, lock_type)
             });
         }
+        self.holds(lock_type, Some(target.0), assert, at);
     }
 
     /// `MPI_Win_unlock`
@@ -205,6 +206,21 @@ impl Synchronization<'_> {
             let locked = |checker: &Checker, window: &CheckedWindow| window.locked_all(checker);
             self.calls.synchronising(Some(at), Frequency::Seldom, locked);
         }
+        self.holds(LockType::Shared, None, assert, at);
+    }
+
+    /// This rank has that lock, in a checked job.
+    fn holds(
+        self,
+        held: LockType,
+        target: Option<u32>,
+        assert: LockAssert,
+        at: &'static Location<'static>,
+    ) {
+        let of = Holding { held, nocheck: assert.is_nocheck(), target };
+        self.calls.checked(|checker, window| {
+            window.holds(checker, &self.calls.excluded(), of, at);
+        });
     }
 
     /// `MPI_Win_unlock_all`

@@ -219,7 +219,7 @@ impl Transport {
             None => {}
             Some(Aside::Checked(_)) if origins.is_empty() => {}
             Some(Aside::Checked(window)) => {
-                let posting = |checker: &Checker, _: &_| window.posting(checker);
+                let posting = |checker: &Checker, _: &_| window.posting(checker, origins);
                 calls.synchronising(None, Frequency::Seldom, posting);
             }
             Some(Aside::Foreign(window)) => {
@@ -266,11 +266,14 @@ impl Transport {
             }
             Aside::Checked(window) => {
                 self.await_posts_here(calls, targets, awaits, at)?;
-                if awaits {
-                    let started =
-                        |checker: &Checker, _: &_| window.started(checker, targets.ranks());
-                    calls.synchronising(Some(at), Frequency::Seldom, started);
+                if !awaits {
+                    calls.checked(|checker, window| {
+                        window.starts_unchecked(checker, &calls.excluded(), targets.ranks(), at);
+                    });
+                    return Ok(());
                 }
+                let started = |checker: &Checker, _: &_| window.started(checker, targets.ranks());
+                calls.synchronising(Some(at), Frequency::Seldom, started);
                 Ok(())
             }
         }

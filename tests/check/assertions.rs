@@ -4,7 +4,7 @@ use crate::support::job;
 use onesided::engine::Win;
 use onesided::{Comm, FenceAssert, Group, Info, LockType, Op, PostAssert, Rank, WindowOptions};
 
-fn window(world: &Comm) -> Win {
+pub fn window(world: &Comm) -> Win {
     WindowOptions::new().allocate_bytes(world, 64, 1).expect("memory")
 }
 
@@ -16,18 +16,18 @@ fn store(win: &Win) {
     unsafe { at.write_volatile(before ^ 1) };
 }
 
-fn found(world: &Comm) -> u64 {
+pub fn found(world: &Comm) -> u64 {
     let found = world.conflicts().expect("the job is checked").times;
     world.barrier().expect("all ranks live");
     found
 }
 
-fn group(world: &Comm, rank: u32) -> Group {
+pub fn group(world: &Comm, rank: u32) -> Group {
     world.group().incl(&[rank]).expect("a rank of the world")
 }
 
 /// A job of two ranks; the lines of its reports, without those of the launcher.
-fn reports(body: impl Fn(&Comm)) -> Option<(String, Option<i32>)> {
+pub fn reports(body: impl Fn(&Comm)) -> Option<(String, Option<i32>)> {
     let outcome = job(2, &["--check"], body)?;
     let lines =
         outcome.output.lines().map(|line| line.split_once("] ").map_or(line, |(_, rest)| rest));
