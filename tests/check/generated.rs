@@ -318,7 +318,7 @@ fn run(wanted: impl Fn(usize, &Program) -> bool) {
     }
 }
 
-/// Every so many programs, from the first on: a prime number, so that each kind of everything is among them.
+/// Every `step`th program, from the first on. A prime number does not leave out whole kinds of programs.
 fn every(step: usize, memory: Option<Memory>) {
     run(|number, program| {
         number % step == 0 && memory.is_none_or(|memory| memory == program.memory)

@@ -22,7 +22,7 @@ const LOCKS: [Lock; 6] = [
 fn lock_in_turn(world: &Comm, locks: [Lock; 2], first: u32, synchronises: bool, turn: u32) -> u64 {
     let (win, target) = (window(world), Rank(0));
     let lock = |(kind, nocheck): Lock| {
-        // SAFETY: this window has no slices.
+        // SAFETY: the obligation protects slices of the own part, and nothing here makes one.
         let assert = if nocheck { unsafe { LockAssert::nocheck() } } else { LockAssert::NONE };
         match kind {
             Some(kind) => win.lock_with(kind, target, assert).expect("no epoch is open"),
@@ -91,7 +91,7 @@ enum First {
 
 fn expose(world: &Comm, first: First, turn: u32, win: &onesided::engine::Win) {
     let start = || {
-        // SAFETY: this window has no slices.
+        // SAFETY: the obligation protects slices of the own part, and nothing here makes one.
         let nocheck = unsafe { StartAssert::nocheck() };
         win.start_with(&group(world, 0), nocheck).expect("no epoch is open");
     };

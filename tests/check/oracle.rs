@@ -104,7 +104,7 @@ impl History<'_> {
         self.carriers.get(&carrier).copied().unwrap_or_default()
     }
 
-    /// The accesses of a rank are complete, as far as `are` says.
+    /// The accesses of a rank that are issued are complete now, if `are` returns true for them.
     fn complete(&mut self, rank: u32, are: impl Fn(usize, Kind) -> bool) {
         for (access, (kind, of, _)) in self.program.accesses.iter().enumerate() {
             if *of == rank && self.is_issued[access] && are(access, *kind) {

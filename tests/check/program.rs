@@ -460,7 +460,7 @@ impl Program {
 /// How far the ranks of a program are.
 struct Schedule {
     at: [usize; 3],
-    /// Who holds which lock; lock_all is a shared one.
+    /// The locks that each rank holds; lock_all is a shared one.
     held: Vec<(u32, LockType)>,
     /// Origins that rank 0 awaits.
     posted: Vec<u32>,
