@@ -93,7 +93,8 @@ Examples:
     override_usage = "rmarun -n <N> [OPTIONS] [--] <PROGRAM> [ARGS]...\n       \
                       rmarun -n <N> [OPTIONS] (--example | --bin) <NAME> [-- [ARGS]...]\n       \
                       rmarun [OPTIONS] -n <N> <PROGRAM> [ARGS]... : -n <N> <PROGRAM> [ARGS]...\n       \
-                      rmarun --status [<PID>] [--calls <N>]",
+                      rmarun --status [<PID>] [--calls <N>]\n       \
+                      rmarun --attach <PID[:RANK]>",
     after_help = AFTER_HELP,
     max_term_width = 100
 )]
@@ -119,6 +120,20 @@ struct Line {
     /// created: rank.0, rank.1 and so on. rmarun then prints its own messages only
     #[arg(long, value_name = "DIR", conflicts_with = "tag_output")]
     output_filename: Option<PathBuf>,
+    /// Starts these ranks below a debugger, as in 2 or 0,3: one at this terminal, several in panes of tmux. The
+    /// others run on. ONESIDED_GDB names another debugger with gdb's options
+    #[arg(long, value_name = "RANKS", value_delimiter = ',', conflicts_with_all = ["timeout", "tag_output", "output_filename"])]
+    gdb: Vec<u32>,
+    /// Gives each rank a pane of tmux for its output and input, and one to rmarun, until the user leaves tmux
+    #[arg(long, conflicts_with_all = ["tag_output", "output_filename", "stdin"])]
+    tmux: bool,
+    /// Starts the debugger on a rank of a job that another rmarun, process PID, has started. Without RANK,
+    /// PID is that of the rank's process, or the job has one rank
+    #[arg(long, value_name = "PID[:RANK]", exclusive = true, value_parser = attached)]
+    attach: Option<(u32, Option<u32>)>,
+    /// What runs in a pane of tmux first: the pipe to report to, and the number of the pane.
+    #[arg(long, value_name = "PIPE", num_args = 2, exclusive = true, hide = true)]
+    hold_pane: Vec<PathBuf>,
     /// Which ranks read rmarun's standard input: none, one, or all, each the whole of it. The others read an
     /// empty one
     #[arg(long, value_name = "WHO", default_value = "0", value_parser = stdin)]
@@ -325,6 +340,10 @@ pub struct Options {
     pub timeout: Option<Duration>,
     pub output: Destination,
     pub stdin: Readers,
+    /// The ranks below a debugger.
+    pub debugged: Vec<u32>,
+    /// Whether each rank has a pane of tmux.
+    pub tmux: bool,
     pub quiet: bool,
     pub verbose: bool,
     pub require_join: bool,
@@ -362,6 +381,16 @@ impl Options {
         };
         self.programs.iter().find(of).unwrap_or(&self.programs[0])
     }
+
+    /// Whether that rank has a pane of tmux.
+    pub fn has_pane(&self, rank: u32) -> bool {
+        self.tmux || self.debugged.len() > 1 && self.debugged.contains(&rank)
+    }
+
+    /// Whether a rank below a debugger has the launcher's terminal.
+    pub fn has_foreground(&self) -> bool {
+        !self.tmux && self.debugged.len() == 1
+    }
 }
 
 /// What can be printed of the command line's definition.
@@ -376,6 +405,10 @@ pub enum Parsed {
     Run(Box<Options>),
     /// Print the state of that process's job, or of the only one.
     Inquire(Option<u32>, u32),
+    /// Start a debugger on that rank of that process's job.
+    Attach(u32, Option<u32>),
+    /// Hold a pane of tmux for a rank: the pipe to report to, and the number of the pane.
+    HoldPane(PathBuf, u32),
     /// Help, version or an error has been printed.
     Printed(u8),
 }
@@ -413,12 +446,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
     let wrong = |(kind, what): (ErrorKind, String)| wrong(kind, &what);
     let programs = programs(line.part, parts, target.is_some()).map_err(wrong)?;
     let ranks = programs.iter().map(|program| program.ranks).sum();
-    if let Readers::Rank(rank) = line.stdin
-        && rank >= ranks
-    {
-        let what = format!("--stdin {rank}: the last rank is {}", ranks - 1);
-        return Err(wrong((ErrorKind::ValueValidation, what)));
-    }
+    let debugged = named_ranks(line.stdin, line.gdb, ranks).map_err(wrong)?;
     Ok(Parsed::Run(Box::new(Options {
         ranks,
         programs,
@@ -428,6 +456,8 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
             (None, tag) => Destination::Launcher { tag },
         },
         stdin: line.stdin,
+        debugged,
+        tmux: line.tmux,
         quiet: line.quiet,
         verbose: line.verbose,
         require_join: line.require_join,
@@ -454,6 +484,13 @@ fn asked(line: &Line, matches: &ArgMatches) -> Option<Result<Parsed, &'static st
         // A closed standard output is not an error.
         let _ = std::io::stdout().write_all(&text_of(printed));
         return Some(Ok(Parsed::Printed(0)));
+    }
+    if let Some((pid, rank)) = line.attach {
+        return Some(Ok(Parsed::Attach(pid, rank)));
+    }
+    if let [pipe, number] = &line.hold_pane[..] {
+        let number = number.to_str().and_then(|number| number.parse().ok());
+        return Some(Ok(Parsed::HoldPane(pipe.clone(), number.unwrap_or_default())));
     }
     let pid = line.status?;
     let is_given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
@@ -653,6 +690,40 @@ fn stdin(text: &str) -> Result<Readers, String> {
     }
 }
 
+/// Checks the ranks that options name; returns those below a debugger, each once.
+fn named_ranks(
+    stdin: Readers,
+    mut debugged: Vec<u32>,
+    ranks: u32,
+) -> Result<Vec<u32>, (ErrorKind, String)> {
+    debugged.sort_unstable();
+    debugged.dedup();
+    let reader = match stdin {
+        Readers::Rank(rank) => Some(("--stdin", rank)),
+        Readers::None | Readers::All => None,
+    };
+    let last = debugged.last().map(|last| ("--gdb", *last));
+    match reader.into_iter().chain(last).find(|(_, rank)| *rank >= ranks) {
+        Some((option, rank)) => {
+            let what = format!("{option} {rank}: the last rank is {}", ranks - 1);
+            Err((ErrorKind::ValueValidation, what))
+        }
+        None => Ok(debugged),
+    }
+}
+
+fn attached(text: &str) -> Result<(u32, Option<u32>), String> {
+    let (pid, rank) = match text.split_once(':') {
+        Some((pid, rank)) => (pid, Some(rank)),
+        None => (text, None),
+    };
+    let rank = rank.map(str::parse).transpose();
+    match (pid.parse(), rank) {
+        (Ok(pid), Ok(rank)) => Ok((pid, rank)),
+        _ => Err("it is the number of a process, or that and a rank, as in 1234:0".to_owned()),
+    }
+}
+
 fn printed(text: &str) -> Result<Printed, String> {
     match text {
         "man" => Ok(Printed::Manual),
@@ -791,6 +862,11 @@ mod tests {
             vec!["--calls", "5"],
             vec!["-n", "2", "--stdin", "2", "true"],
             vec!["-n", "2", "--stdin", "some", "true"],
+            vec!["-n", "2", "--gdb", "0,2", "true"],
+            vec!["-n", "2", "--gdb", "0", "--timeout", "9", "true"],
+            vec!["-n", "2", "--tmux", "--stdin", "all", "true"],
+            vec!["--attach", "1:two"],
+            vec!["--attach", "1", "true"],
             vec!["-n", "2", "--cpu-set", "3-1", "true"],
             vec!["-n", "2", "--map-by", "moon", "true"],
             vec!["-n", "2", "-qv", "true"],

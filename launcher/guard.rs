@@ -1,6 +1,7 @@
 //! The guard: the process that the user started.
 #![allow(unsafe_code, reason = "forks")]
 
+use crate::launcher::panes::Panes;
 use crate::launcher::report;
 use crate::launcher::signals::{self, GUARD_DIED, SECOND_AFTER, Taken};
 use crate::launcher::tree;
@@ -79,13 +80,14 @@ pub fn is_gone(guard: Pid) -> bool {
     getppid() != guard
 }
 
-/// Waits for the supervisor; returns the exit code of the job.
-pub fn watch(supervisor: Pid, taken: &Taken) -> u8 {
+/// Waits for the supervisor, and until the user has left the panes if there are some; returns the exit code of the job.
+pub fn watch(supervisor: Pid, taken: &Taken, panes: Option<&Panes>) -> u8 {
     let Ok(source) = taken.source() else {
         let _ = kill(supervisor, Signal::SIGTERM);
         return report::LAUNCHER_FAILED;
     };
-    let mut first = None;
+    let (mut first, mut code) = (None, None);
+    let mut is_seen = panes.is_some();
     loop {
         // An interrupted wait counts as one that ended.
         let _ = poll(&mut [PollFd::new(source.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
@@ -96,9 +98,20 @@ pub fn watch(supervisor: Pid, taken: &Taken) -> u8 {
             }
         }
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            if pid.as_raw_nonzero().get() == supervisor.as_raw() {
-                return verdict(status);
+            let pid = Pid::from_raw(pid.as_raw_nonzero().get());
+            if pid == supervisor {
+                code = Some(verdict(status));
             }
+            if let Some(panes) = panes.filter(|panes| panes.are_left_by(pid)) {
+                is_seen = false;
+                if code.is_none() {
+                    report::print(&panes.note());
+                }
+            }
+        }
+        // After a signal to this process, no user looks at the panes.
+        if let Some(code) = code.filter(|_| !is_seen || first.is_some()) {
+            return code;
         }
     }
 }

@@ -115,6 +115,27 @@ fn segment_of(pid: u32) -> Result<Option<Observed>, Refusal> {
     Ok(None)
 }
 
+/// The process of a rank of the job of process `pid`, which is its launcher, or the rank itself.
+pub fn process_of_rank(pid: u32, rank: Option<u32>) -> Result<u32, Refusal> {
+    let observed = observe(pid)?;
+    let view = observed.view();
+    let process = |rank: u32| view.standing(rank).ok().filter(|s| s.joined).map(|s| s.pid);
+    let rank = match (rank, view.ranks()) {
+        (Some(rank), _) => rank,
+        (None, _) if (0..view.ranks()).any(|rank| process(rank) == Some(pid)) => return Ok(pid),
+        (None, 1) => 0,
+        (None, ranks) => {
+            let what = format!("--attach {pid}: which of the {ranks} ranks? as in {pid}:0");
+            return Err(Refusal::Launcher(what));
+        }
+    };
+    let wrong = |why: String| Refusal::Launcher(format!("--attach {pid}:{rank}: {why}"));
+    if rank >= view.ranks() {
+        return Err(wrong(format!("the last rank is {}", view.ranks() - 1)));
+    }
+    process(rank).ok_or_else(|| wrong(format!("rank {rank} has not joined the job yet")))
+}
+
 /// The state of a job's ranks, and of each the last `calls` calls.
 pub fn tables(view: View<'_>, calls: u32) -> String {
     let calls = last_calls::table(view, 0..view.ranks(), calls as usize);

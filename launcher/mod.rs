@@ -27,12 +27,15 @@ mod args;
 mod binding;
 mod cargo;
 mod deadlock;
+mod debugger;
+mod foreground;
 mod foreign;
 mod guard;
 mod inquiry;
 mod limits;
 mod oom;
 mod output;
+mod panes;
 mod python;
 mod ranks;
 mod relay;
@@ -48,11 +51,14 @@ mod tree;
 mod watch;
 mod words;
 
-use args::{Options, Parsed};
+use args::{Options, Parsed, Readers};
 use limits::Need;
 use output::Output;
+use panes::Panes;
 use report::Refusal;
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use supervise::Own;
 
 /// Does what a command line, of which the first word is the name of the program, asks for; returns the exit code of the
 /// process.
@@ -60,6 +66,9 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> u8 {
     let options = match args::parse(line) {
         Parsed::Run(options) => options,
         Parsed::Inquire(pid, calls) => return inquiry::answer(pid, calls),
+        Parsed::Attach(pid, rank) => return debugger::attach(pid, rank),
+        // The launcher reports it if that has failed; here no user would read why.
+        Parsed::HoldPane(pipe, number) => return u8::from(panes::hold(&pipe, number).is_err()),
         Parsed::Printed(code) => return code,
     };
     launch(*options).unwrap_or_else(|refusal| {
@@ -83,8 +92,14 @@ fn launch(mut options: Options) -> Result<u8, Refusal> {
         }
         library.serve(program, options.verbose)?;
     }
+    let debugger = debugger::of(&options)?;
+    if !options.debugged.is_empty() && io::stdin().is_terminal() {
+        // The kernel would stop a rank that reads while another has the terminal.
+        options.stdin = Readers::None;
+    }
     let refused = |what| move |error| Refusal::system(what, error);
     Need::of(options.ranks, Output::pipes(&options)).check()?;
+    let panes = Panes::open(&options)?;
     // Before a name exists that a signal could leave behind.
     let taken = signals::take().map_err(refused("cannot take over the signals"))?;
     let plan = segment::plan(&options)?;
@@ -92,18 +107,22 @@ fn launch(mut options: Options) -> Result<u8, Refusal> {
         guard::Half::Guard(supervisor) => {
             // Dropped when the job is over.
             let _segment = plan.create().inspect_err(|refusal| report::print(&refusal.to_string()));
-            Ok(guard::watch(supervisor, &taken))
+            Ok(guard::watch(supervisor, &taken, panes.as_ref()))
         }
         guard::Half::Supervisor(guard) => {
             let Some(mut segment) = plan.open()? else { return Ok(report::LAUNCHER_FAILED) };
-            let code = supervise::run(&options, &segment, taken, guard);
+            let own = Own { taken, guard, debugger, panes: panes.as_ref() };
+            let code = supervise::run(&options, &segment, own);
             if guard::is_gone(guard) {
                 segment.take_back();
+                panes.iter().for_each(Panes::close);
             }
-            Ok(code.unwrap_or_else(|refusal| {
+            let code = code.unwrap_or_else(|refusal| {
                 report::print(&refusal.to_string());
                 refusal.code()
-            }))
+            });
+            panes.iter().for_each(Panes::bid_farewell);
+            Ok(code)
         }
     }
 }

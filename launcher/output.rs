@@ -46,6 +46,26 @@ pub struct Streams {
     pub reads: bool,
     /// The variable that announces the terminal behind its standard error to the rank.
     pub terminal: Option<(&'static str, String)>,
+    /// What the terminal of the rank is.
+    pub terminal_of: TerminalOf,
+}
+
+impl Streams {
+    /// Those of a rank with a terminal of its own.
+    pub fn of_terminal(files: [Option<OwnedFd>; 3], terminal_of: TerminalOf) -> Streams {
+        Streams { files, reads: false, terminal: None, terminal_of }
+    }
+}
+
+/// The controlling terminal of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminalOf {
+    /// The launcher's.
+    Launcher,
+    /// The launcher's, with the rank in the foreground.
+    Foreground,
+    /// A pane of tmux.
+    Pane,
 }
 
 /// The names of the streams in messages.
@@ -106,10 +126,15 @@ impl Output {
         if let Some(directory) = &self.files {
             let file = File::create(directory.join(format!("rank.{rank}")))?;
             let files = [input, Some(file.try_clone()?.into()), Some(file.into())];
-            return Ok(Streams { files, reads, terminal: None });
+            return Ok(Streams { files, reads, terminal: None, terminal_of: TerminalOf::Launcher });
         }
         if self.direct {
-            return Ok(Streams { files: [input, None, None], reads, terminal: None });
+            return Ok(Streams {
+                files: [input, None, None],
+                reads,
+                terminal: None,
+                terminal_of: TerminalOf::Launcher,
+            });
         }
         // Two progress bars would hide each other.
         let draws = self.draws && rank == 0;
@@ -122,7 +147,12 @@ impl Output {
         };
         let (stdout, stderr) = (pipe(false)?, pipe(true)?);
         let terminal = draws.then(|| launch::terminal_behind(&stderr)).transpose()?;
-        Ok(Streams { files: [input, Some(stdout.into()), Some(stderr.into())], reads, terminal })
+        Ok(Streams {
+            files: [input, Some(stdout.into()), Some(stderr.into())],
+            reads,
+            terminal,
+            terminal_of: TerminalOf::Launcher,
+        })
     }
 
     /// The standard input of a rank, if it is not the launcher's; whether it is that.

@@ -4,10 +4,11 @@
 use crate::launch::{ENV_STRICT, Job, let_inherit};
 use crate::launcher::args::Options;
 use crate::launcher::binding::Binding;
-use crate::launcher::output::Streams;
+use crate::launcher::output::{Streams, TerminalOf};
 use crate::launcher::report::{How, RankEnd, Refusal};
-use crate::launcher::signals::Taken;
+use crate::launcher::supervise::Own;
 use crate::launcher::words::{RANK_VARIABLES, RANKS_VARIABLES};
+use crate::launcher::{foreground, panes};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc::{
     _exit, CLONE_FILES, CLONE_VFORK, SIGCHLD, SYS_clone, SYS_close_range, c_long, syscall, unshare,
@@ -20,6 +21,7 @@ use nix::unistd::{Pid, getppid};
 use rustix::io::{DupFlags, dup3};
 use rustix::process::{PidfdFlags, WaitOptions, WaitStatus, pidfd_open, waitpid};
 use rustix::thread::sched_setaffinity;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -44,6 +46,8 @@ pub struct Rank {
 pub struct Start<'a> {
     pub job: &'a Job,
     options: &'a Options,
+    /// The words before the program of a rank that has a debugger.
+    debugger: &'a [OsString],
     supervisor: Pid,
     mask: SigSet,
     files: Option<(rlim_t, rlim_t)>,
@@ -63,7 +67,7 @@ impl<'a> Start<'a> {
     pub fn new(
         job: &'a Job,
         options: &'a Options,
-        taken: &Taken,
+        own: &'a Own<'_>,
         binding: Binding,
     ) -> io::Result<Start<'a>> {
         let files = getrlimit(Resource::RLIMIT_NOFILE).ok();
@@ -74,16 +78,17 @@ impl<'a> Start<'a> {
         let refusals = io::pipe()?;
         fcntl(&refusals.0, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         let reserved = Some(reserve(&refusals.1)?);
-        let (supervisor, mask) = (Pid::this(), taken.before());
+        let (supervisor, mask) = (Pid::this(), own.taken.before());
         let end = end_of_open();
         Ok(Start {
             job,
             options,
+            debugger: &own.debugger,
             supervisor,
             mask,
             files,
             binding,
-            ignores_quit: taken.asks_by_quit(),
+            ignores_quit: own.taken.asks_by_quit(),
             reserved,
             refusals,
             end,
@@ -97,7 +102,7 @@ impl<'a> Start<'a> {
 
     /// Starts one rank.
     ///
-    /// Ranks stay in the launcher's process group. So the terminal's Ctrl-C and Ctrl-Z reach all of them,
+    /// Ranks without a terminal of their own stay in the launcher's process group. So the terminal's Ctrl-C and Ctrl-Z reach all of them,
     /// and rank 0 may read from the terminal, as only the foreground group may.
     ///
     /// `cannot` is the refusal of a system that has not enough of something.
@@ -108,8 +113,10 @@ impl<'a> Start<'a> {
         cannot: impl Fn(io::Error) -> Refusal,
     ) -> Result<Rank, Refusal> {
         let program = self.options.program(rank);
-        let mut command = Command::new(&program.arguments[0]);
-        command.args(&program.arguments[1..]);
+        let debugger = if self.options.debugged.contains(&rank) { self.debugger } else { &[] };
+        let mut words = debugger.iter().chain(&program.arguments);
+        let mut command = Command::new(words.next().map_or(OsStr::new(""), |word| word));
+        command.args(words);
         if let Some(directory) = &program.directory {
             command.current_dir(directory);
         }
@@ -128,7 +135,7 @@ impl<'a> Start<'a> {
         if let (Some(output), Some(error)) = (output, error) {
             command.stdout(output).stderr(error);
         }
-        let arrange = self.arrangement(rank);
+        let arrange = self.arrangement(rank, streams.terminal_of);
         // SAFETY: the closure makes system calls and nothing else: it neither allocates nor
         // takes a lock, so that it may run in the child of a process with threads.
         unsafe { command.pre_exec(arrange) };
@@ -209,7 +216,11 @@ impl<'a> Start<'a> {
         unsafe { _exit(REFUSED) }
     }
 
-    fn arrangement(&self, rank: u32) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
+    fn arrangement(
+        &self,
+        rank: u32,
+        terminal: TerminalOf,
+    ) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
         let (supervisor, mask, files) = (self.supervisor, self.mask, self.files);
         let (descriptors, processors) = (self.job.descriptors(), self.binding.of(rank));
         let ignores_quit = self.ignores_quit;
@@ -228,6 +239,11 @@ impl<'a> Start<'a> {
             if ignores_quit {
                 // SAFETY: installs no handler.
                 unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?;
+            }
+            match terminal {
+                TerminalOf::Launcher => {}
+                TerminalOf::Foreground => foreground::enter(io::stdin())?,
+                TerminalOf::Pane => panes::occupy(io::stdin())?,
             }
             inherit(descriptors)?;
             mask.thread_set_mask()?;

@@ -7,10 +7,12 @@ use crate::launch::{Job, RankStatus, SegmentKind};
 use crate::launcher::args::Options;
 use crate::launcher::binding::Binding;
 use crate::launcher::deadlock::Detector;
+use crate::launcher::foreground::Foreground;
 use crate::launcher::guard;
 use crate::launcher::limits::Need;
 use crate::launcher::oom::OutOfMemory;
-use crate::launcher::output::{Output, STREAMS};
+use crate::launcher::output::{Output, STREAMS, Streams, TerminalOf};
+use crate::launcher::panes::Panes;
 use crate::launcher::ranks::{self, Rank, Start};
 use crate::launcher::report::conflicts::ConflictFile;
 use crate::launcher::report::{self, Cause, RankEnd, Refusal};
@@ -23,6 +25,7 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -34,6 +37,9 @@ struct Supervisor<'a> {
     guard: Pid,
     job: &'a Job,
     ranks: Vec<Rank>,
+    panes: Option<&'a Panes>,
+    /// The terminal that a rank below a debugger has for itself.
+    foreground: Option<Foreground>,
     /// How many ranks have not ended.
     running: usize,
     /// Ranks that have ended without joining, while it is unknown whether that is a failure.
@@ -76,24 +82,33 @@ struct Supervisor<'a> {
     abandoned: bool,
 }
 
+/// What the launcher has besides the options before the job exists.
+pub struct Own<'a> {
+    pub taken: Taken,
+    pub guard: Pid,
+    /// The words before the program of a rank that has a debugger.
+    pub debugger: Vec<OsString>,
+    pub panes: Option<&'a Panes>,
+}
+
 /// Runs the job; returns the exit code.
-pub fn run(
-    options: &Options,
-    segment: &NamedSegment,
-    taken: Taken,
-    guard: Pid,
-) -> Result<u8, Refusal> {
+pub fn run(options: &Options, segment: &NamedSegment, own: Own<'_>) -> Result<u8, Refusal> {
+    let refused = |what| move |error| Refusal::system(what, error);
+    own.panes.map_or(Ok(()), Panes::enter).map_err(refused("cannot use the pane of tmux"))?;
     let bytes = segment.bytes().or(options.segment_size);
     let observed = options.observation();
     let conflict_file = options.check_report.as_deref().map(ConflictFile::create).transpose()?;
     let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure, observed)
         .map_err(Refusal::job)?;
-    let mut supervisor = Supervisor::new(options, &job, &taken, guard, conflict_file)
-        .map_err(|error| Refusal::system("cannot prepare the job", error))?;
-    let binding = Binding::new(&options.placing)
-        .map_err(|error| Refusal::system("cannot bind the ranks to processors", error))?;
-    let start = Start::new(&job, options, &taken, binding);
-    supervisor.start(start.map_err(|error| Refusal::system("cannot prepare the ranks", error))?);
+    let mut supervisor = Supervisor::new(options, &job, &own, conflict_file)
+        .map_err(refused("cannot prepare the job"))?;
+    if options.has_foreground() {
+        supervisor.foreground = Some(Foreground::of_this_process()?);
+    }
+    let binding =
+        Binding::new(&options.placing).map_err(refused("cannot bind the ranks to processors"))?;
+    let start = Start::new(&job, options, &own, binding);
+    supervisor.start(start.map_err(refused("cannot prepare the ranks"))?);
     loop {
         if let Err(error) = supervisor.wait(supervisor.timeout()) {
             supervisor.end(Cause::Refused(Refusal::system("cannot watch the ranks", error)));
@@ -108,23 +123,24 @@ impl<'a> Supervisor<'a> {
     fn new(
         options: &'a Options,
         job: &'a Job,
-        taken: &Taken,
-        guard: Pid,
+        own: &Own<'a>,
         conflict_file: Option<ConflictFile>,
     ) -> io::Result<Supervisor<'a>> {
         let supervisor = Supervisor {
             options,
-            guard,
+            guard: own.guard,
             job,
             ranks: Vec::with_capacity(options.ranks as usize),
+            panes: own.panes,
+            foreground: None,
             running: 0,
             unjoined: Vec::new(),
             asked: Instant::now(),
             rank_of: HashMap::new(),
             output: Output::new(options)?,
             watch: Watch::new()?,
-            signals: taken.source()?,
-            asks_by_quit: taken.asks_by_quit(),
+            signals: own.taken.source()?,
+            asks_by_quit: own.taken.asks_by_quit(),
             asked_by_quit: None,
             children_died: false,
             listed: Instant::now(),
@@ -181,7 +197,7 @@ impl<'a> Supervisor<'a> {
         let ranks = self.options.ranks;
         let need = Need::of(ranks, Output::pipes(self.options));
         let cannot = |error: io::Error| Refusal::rank(rank, ranks, need, error);
-        let streams = self.output.of_rank(rank).map_err(cannot)?;
+        let streams = self.streams(rank).map_err(cannot)?;
         let started = start.rank(rank, streams, cannot)?;
         let processors = start.processors(rank);
         match (self.options.verbose, self.options.report_bindings) {
@@ -202,6 +218,18 @@ impl<'a> Supervisor<'a> {
         self.ranks.push(started);
         self.running += 1;
         watched.map_err(cannot)
+    }
+
+    fn streams(&mut self, rank: u32) -> io::Result<Streams> {
+        if let Some(files) = self.panes.map_or(Ok(None), |panes| panes.streams(rank))? {
+            return Ok(Streams::of_terminal(files, TerminalOf::Pane));
+        }
+        match &self.foreground {
+            Some(foreground) if self.options.debugged.contains(&rank) => {
+                Ok(Streams::of_terminal(foreground.streams()?, TerminalOf::Foreground))
+            }
+            _ => self.output.of_rank(rank),
+        }
     }
 
     fn start_output(&mut self) -> io::Result<()> {
@@ -252,6 +280,9 @@ impl<'a> Supervisor<'a> {
         if let Some(pidfd) = rank.pidfd.take() {
             // Closing it does the same.
             let _ = self.watch.remove(pidfd);
+        }
+        if self.options.debugged.contains(&(at as u32)) {
+            self.foreground.iter().for_each(Foreground::take_back);
         }
         let status = status(self.job, at as u32);
         let out_of_memory = how.is_kill() && self.out_of_memory.has_happened();

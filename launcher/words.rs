@@ -210,6 +210,21 @@ fn values(definition: &Command, word: &OsStr) -> usize {
     }
 }
 
+/// The variable that names the debugger of `--gdb` and `--attach`, with its options.
+pub const DEBUGGER: &str = "ONESIDED_GDB";
+
+/// The words that start the debugger.
+#[allow(clippy::disallowed_methods, reason = "the user names the debugger")]
+pub fn debugger() -> Result<Vec<OsString>, String> {
+    let named = std::env::var(DEBUGGER).unwrap_or_default();
+    let words =
+        shlex::split(&named).ok_or_else(|| format!("{DEBUGGER}={named}: a quote is open"))?;
+    match words.is_empty() {
+        true => Ok(vec!["gdb".into()]),
+        false => Ok(words.into_iter().map(OsString::from).collect()),
+    }
+}
+
 /// Whether the user's environment has that variable.
 #[allow(clippy::disallowed_methods, reason = "the user names the variable")]
 pub fn is_set(variable: &OsStr) -> bool {

@@ -48,6 +48,7 @@ const RULES: &[Rule] = &[
             // The functions of another MPI's library.
             "src/foreign/library.rs",
             "launcher/guard.rs",
+            "launcher/panes.rs",
             "launcher/ranks.rs",
             "launcher/signals.rs",
             "capi/src/arguments.rs",

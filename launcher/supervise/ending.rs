@@ -3,6 +3,7 @@
 use super::Supervisor;
 use crate::launch::{Conflicts, OnFailure};
 use crate::launcher::args::{Check, OnDeadlock, Options};
+use crate::launcher::foreground::Foreground;
 use crate::launcher::report::{self, Cause, How, conflicts, last_calls, statistics};
 use crate::launcher::signals::{ASKS, GUARD_DIED, SECOND_AFTER};
 use crate::launcher::{guard, inquiry, ranks, tree};
@@ -265,6 +266,8 @@ impl Supervisor<'_> {
     }
 
     fn drain(&mut self) {
+        // Processes of a debugger that was killed may have had it until now.
+        self.foreground.iter().for_each(Foreground::take_back);
         self.output.stop();
         self.phase = Phase::Draining { since: Instant::now() };
     }

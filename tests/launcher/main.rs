@@ -4,6 +4,7 @@
 mod another_mpi;
 mod building;
 mod codes;
+mod debugger;
 mod endings;
 mod environment;
 mod foreign;

@@ -2,53 +2,104 @@
 #![cfg(feature = "launcher")]
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::pty::openpty;
+use nix::pty::{Winsize, openpty};
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 /// Nothing here is silent for longer, unless it hangs.
 const HANG: Duration = Duration::from_secs(120);
 
 /// What a job has written to its terminal.
-struct Seen {
-    code: Option<i32>,
-    raw: String,
+pub struct Seen {
+    pub code: Option<i32>,
+    pub raw: String,
     /// The lines that stand there in the end.
-    lines: Vec<String>,
+    pub lines: Vec<String>,
 }
 
-/// Runs `rmarun` with all its streams at a terminal of its own, to its end.
-fn at_terminal(kind: &str, arguments: &[&str]) -> Seen {
-    let pty = openpty(None, None).expect("the system has pseudo-terminals");
-    let copy = || pty.slave.try_clone().expect("a descriptor can be copied");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
-    command.args(arguments).env("TERM", kind);
-    command.stdin(copy()).stdout(copy()).stderr(copy());
-    let mut child = command.spawn().expect("rmarun starts");
-    // With no handle of the terminal left but the job's own, its end is the end of what is read.
-    drop((command, pty.slave));
-    let mut terminal = File::from(pty.master);
-    let (mut raw, mut buffer) = (Vec::new(), [0; 4096]);
-    loop {
-        let mut ready = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN)];
-        let timeout = PollTimeout::try_from(HANG).expect("a time that poll takes");
-        if poll(&mut ready, timeout) != Ok(1) {
-            let _ = child.kill();
-            panic!("{arguments:?} hangs after {}", String::from_utf8_lossy(&raw));
-        }
-        match terminal.read(&mut buffer) {
-            Ok(read) if read > 0 => raw.extend_from_slice(&buffer[..read]),
-            // EIO: the terminal has no writer any more.
-            _ => break,
+/// A job at a terminal of its own, with all its streams.
+pub struct AtTerminal {
+    child: Child,
+    terminal: File,
+    raw: Vec<u8>,
+}
+
+impl AtTerminal {
+    /// Starts `command`, which is not necessarily `rmarun`.
+    pub fn start(mut command: Command) -> AtTerminal {
+        let size = Winsize { ws_row: 50, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };
+        let pty = openpty(&size, None).expect("the system has pseudo-terminals");
+        let copy = || pty.slave.try_clone().expect("a descriptor can be copied");
+        command.stdin(copy()).stdout(copy()).stderr(copy());
+        let child = command.spawn().expect("the command starts");
+        // With no handle of the terminal left but the job's own, its end is the end of what is read.
+        drop((command, pty.slave));
+        AtTerminal { child, terminal: File::from(pty.master), raw: Vec::new() }
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// What a user types.
+    pub fn types(&mut self, text: &str) {
+        self.terminal.write_all(text.as_bytes()).expect("the terminal takes input");
+    }
+
+    /// Returns when `text` has been written, behind what was found before.
+    #[track_caller]
+    pub fn shows(&mut self, text: &str) {
+        loop {
+            let seen = String::from_utf8_lossy(&self.raw).into_owned();
+            if let Some(at) = seen.find(text) {
+                self.raw = seen.as_bytes()[at + text.len()..].to_vec();
+                return;
+            }
+            assert!(self.read(), "it ends without '{text}': {seen}");
         }
     }
-    let code = child.wait().expect("a child can be waited for").code();
-    let raw = String::from_utf8(raw).expect("only text is written");
-    Seen { code, lines: screen(&raw), raw }
+
+    /// The process group in the foreground.
+    pub fn foreground(&self) -> Option<i32> {
+        let group = rustix::termios::tcgetpgrp(&self.terminal).ok()?;
+        Some(group.as_raw_nonzero().get())
+    }
+
+    /// Reads something; returns `false` at the end.
+    fn read(&mut self) -> bool {
+        let mut ready = [PollFd::new(self.terminal.as_fd(), PollFlags::POLLIN)];
+        let timeout = PollTimeout::try_from(HANG).expect("a time that poll takes");
+        if poll(&mut ready, timeout) != Ok(1) {
+            let _ = self.child.kill();
+            panic!("it hangs after {}", String::from_utf8_lossy(&self.raw));
+        }
+        let mut buffer = [0; 4096];
+        match self.terminal.read(&mut buffer) {
+            Ok(read) if read > 0 => self.raw.extend_from_slice(&buffer[..read]),
+            // EIO: the terminal has no writer any more.
+            _ => return false,
+        }
+        true
+    }
+
+    /// The end, and what has not been looked at before.
+    pub fn end(mut self) -> Seen {
+        while self.read() {}
+        let code = self.child.wait().expect("a child can be waited for").code();
+        let raw = String::from_utf8_lossy(&self.raw).into_owned();
+        Seen { code, lines: screen(&raw), raw }
+    }
+}
+
+/// Runs `rmarun` at a terminal, to its end.
+fn at_terminal(kind: &str, arguments: &[&str]) -> Seen {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+    command.args(arguments).env("TERM", kind);
+    AtTerminal::start(command).end()
 }
 
 /// The lines of a terminal that is wide and high enough.
