@@ -28,7 +28,7 @@ fn pages() -> Vec<String> {
         .chain(["capi/README", "loom_tests/README", "benches/README", "src/sync/README"])
         .map(|page| format!("{page}.md"))
         .collect();
-    for folder in ["docs", "docs/reference"] {
+    for folder in ["docs", "docs/book/src", "docs/reference"] {
         for entry in fs::read_dir(root.join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             pages.extend(name.ends_with(".md").then(|| format!("{folder}/{name}")));

@@ -224,6 +224,25 @@ fn every_symbol_of_mpich_is_there() {
     assert!(theirs.len() > 1000 && missing.is_empty(), "{missing:?}");
 }
 
+/// As tests/examples/book.rs has it for the programs in Rust, and packages/wheel/test.sh for those in Python.
+#[test]
+fn the_programs_of_the_book_print_what_it_shows() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    for name in ["first", "halo", "tickets"] {
+        let path = format!("../../../docs/book/programs/{name}");
+        let printed = good(&under_rmarun(4, &compiled(&path)));
+        let shown = Path::new(SOURCES).join(path).with_extension("txt");
+        let shown = fs::read_to_string(shown).expect("the book shows it");
+        let [mut printed, mut shown] =
+            [&printed, &shown].map(|text| text.lines().collect::<Vec<_>>());
+        printed.sort_unstable();
+        shown.sort_unstable();
+        assert_eq!(printed, shown, "{name}");
+    }
+}
+
 #[test]
 fn a_program_runs_alone_without_a_launcher() {
     if has("cc") {

@@ -30,6 +30,11 @@ done
 # mpi4py's wheel, as it is.
 pip install --quiet --disable-pip-version-check --only-binary :all: mpi4py numpy
 rmarun -n 2 --require-join python "$here/../../examples/python/windows.py"
+book="$here/../../docs/book/programs"
+for program in first halo tickets; do
+  printed=$(rmarun -n 4 --require-join python "$book/$program.py" | sort)
+  [ "$printed" = "$(sort "$book/$program.txt")" ] || { echo "$program.py printed:"; echo "$printed"; exit 1; }
+done
 code=0
 rmarun -n 2 --nonsense true 2>error || code=$?
 [ "$code" = 2 ] && grep -q -- --nonsense error || { echo "code $code for a wrong option"; cat error; exit 1; }

@@ -1,6 +1,7 @@
 //! Every example, as its users run it: on several ranks, on real input, and on bad input.
 #![cfg(feature = "launcher")]
 
+mod book;
 mod heat;
 mod options;
 #[path = "../support/mod.rs"]

@@ -1,0 +1,53 @@
+//! The programs of the book print what the book shows.
+
+use super::{ours, run_with, succeeds};
+use crate::support::Outcome;
+use std::fs;
+
+/// The output that the book shows of a program.
+fn shown(program: &str) -> String {
+    fs::read_to_string(ours(&format!("docs/book/programs/{program}.txt"))).expect("it is there")
+}
+
+/// The lines in an order that does not depend on which rank was faster.
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn the_programs_of_the_book_print_what_it_shows() {
+    for program in ["first", "halo", "tickets"] {
+        let printed = succeeds(4, &format!("book-{program}"), &[]);
+        assert_eq!(sorted(&printed), sorted(&shown(program)), "{program}");
+    }
+}
+
+#[test]
+fn the_wrong_programs_of_the_book_are_reported_as_it_shows() {
+    for (program, options, code) in [("hang", &[][..], 123), ("race", &["--check"], 124)] {
+        let Outcome { status, output } = run_with(options, 2, &format!("book-{program}"), &[]);
+        assert_eq!(status.code(), Some(code), "{output}");
+        assert_eq!(output, shown(program), "{program}");
+    }
+}
+
+/// A listing is a file that is compiled and run: the book has no other program.
+#[test]
+fn every_listing_of_the_book_is_a_file() {
+    let chapters = fs::read_dir(ours("docs/book/src")).expect("the chapters");
+    let mut listings = 0;
+    for chapter in chapters.map(|entry| entry.expect("an entry").path()) {
+        let text = fs::read_to_string(&chapter).expect("a chapter is text");
+        for block in text.split("```").skip(1).step_by(2) {
+            let (_, included) = block.split_once('\n').expect("a line with the language");
+            let file = included.trim().strip_prefix("{{#include ../programs/");
+            let file = file.and_then(|rest| rest.strip_suffix("}}"));
+            let file = file.unwrap_or_else(|| panic!("{}: {block}", chapter.display()));
+            assert!(fs::exists(ours(&format!("docs/book/programs/{file}"))).expect("asked"));
+            listings += 1;
+        }
+    }
+    assert!(listings >= 16, "{listings} listings");
+}
