@@ -15,6 +15,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 ///
 /// Offsets are in bytes from displacement 0, the start of the buffer, and may be negative. All
 /// functions are local and do not block.
+///
+/// ```
+/// use onesided::{Datatype, DerivedDatatype};
+///
+/// let rows = DerivedDatatype::vector(2, 3, 5, Datatype::U8)?.commit();
+/// assert_eq!(rows.pieces(1).collect::<Vec<_>>(), [(0, 3), (5, 3)]);
+/// assert_eq!((rows.bytes(4), rows.is_contiguous(1)), (Some(24), false));
+/// # Ok::<(), onesided::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct CommittedDatatype {
     datatype: DerivedDatatype,

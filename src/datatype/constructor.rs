@@ -3,6 +3,19 @@
 use super::{Datatype, DerivedDatatype};
 
 /// Which index of an array varies fastest in memory (MPI-2.2 §4.1.3).
+///
+/// ```
+/// use onesided::{Datatype, DerivedDatatype, Order};
+///
+/// // The first column of a matrix of 4 rows and 5 columns, as C and Rust store it: each element is a row apart.
+/// let column = DerivedDatatype::subarray(&[4, 5], &[4, 1], &[0, 0], Order::C, Datatype::F64)?;
+/// let offsets: Vec<i64> = column.commit().pieces(1).map(|(offset, _)| offset).collect();
+/// assert_eq!(offsets, [0, 40, 80, 120]);
+/// // As Fortran stores it, a column is one piece.
+/// let column = DerivedDatatype::subarray(&[4, 5], &[4, 1], &[0, 0], Order::Fortran, Datatype::F64)?;
+/// assert_eq!(column.commit().pieces(1).collect::<Vec<_>>(), [(0, 32)]);
+/// # Ok::<(), onesided::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// `MPI_ORDER_C`: the last.
@@ -12,6 +25,19 @@ pub enum Order {
 }
 
 /// The distribution of one dimension of an array over processes (MPI-2.2 §4.1.4).
+///
+/// ```
+/// use onesided::{Datatype, DerivedDatatype, Distribution, Order};
+///
+/// // What process 1 of two has of an array of six elements.
+/// let of = |distribution| -> onesided::Result<Vec<(i64, u64)>> {
+///     let own = DerivedDatatype::darray(2, 1, &[6], &[distribution], &[2], Order::C, Datatype::U8)?;
+///     Ok(own.commit().pieces(1).collect())
+/// };
+/// assert_eq!(of(Distribution::Block(None))?, [(3, 3)]);
+/// assert_eq!(of(Distribution::Cyclic(None))?, [(1, 1), (3, 1), (5, 1)]);
+/// # Ok::<(), onesided::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Distribution {
     /// `MPI_DISTRIBUTE_NONE`: none; the grid has one process in this dimension.
@@ -29,6 +55,15 @@ pub enum Distribution {
 ///
 /// Displacements and strides of the variants with an H, and of `Struct`, are in bytes; those of the
 /// others are in extents of the element.
+///
+/// ```
+/// use onesided::{Constructor, Datatype, DerivedDatatype};
+///
+/// let rows = DerivedDatatype::vector(3, 1, 2, Datatype::F64)?;
+/// let Constructor::Vector { count, stride, .. } = rows.constructor() else { unreachable!() };
+/// assert_eq!((*count, *stride), (3, 2));
+/// # Ok::<(), onesided::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are the arguments of the function of that name")]

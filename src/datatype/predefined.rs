@@ -7,6 +7,14 @@ use num_complex::Complex;
 use std::any::TypeId;
 
 /// A predefined datatype of the standard (MPI-2.2 §3.2.2, §5.9.4).
+///
+/// ```
+/// use onesided::{Datatype, DerivedDatatype};
+///
+/// let three = DerivedDatatype::contiguous(3, Datatype::I32)?;
+/// assert_eq!((three.size(), three.uniform()), (12, Some(Datatype::I32)));
+/// # Ok::<(), onesided::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Datatype {
