@@ -95,6 +95,16 @@ impl AtTerminal {
     }
 }
 
+impl Drop for AtTerminal {
+    fn drop(&mut self) {
+        // After a test that failed.
+        if let Ok(None) = self.child.try_wait() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
 /// Runs `rmarun` at a terminal, to its end.
 fn at_terminal(kind: &str, arguments: &[&str]) -> Seen {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
