@@ -289,6 +289,32 @@ fn an_error_without_debug_information_names_the_function() {
     assert!(stripped.success() && printed.contains(place), "{printed}");
 }
 
+/// Of random programs: each count and the bytes are those of a tool's wrappers.
+#[test]
+fn statistics_are_what_a_tool_counts() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let (program, launcher) = (compiled("ends/counted"), installed("rmarun"));
+    for seed in 0..20 {
+        let ranks = (1 + seed % 5).to_string();
+        let mut command = Command::new("timeout");
+        command.arg(LIMIT).arg(launcher.get_program()).args(["--stats", "-n", &ranks]);
+        let output = command.arg(&program).arg(seed.to_string()).output().unwrap();
+        let (wanted, printed) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "seed {seed}: {printed}");
+        assert_eq!(wanted.lines().count(), 9, "seed {seed}: {wanted}");
+        for line in wanted.lines().filter(|line| !line.ends_with(" 0 0")) {
+            let (call, counts) = line.split_once(' ').expect("a call and its counts");
+            let rows = printed.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+            let mut rows = rows.skip_while(|row| !row.contains(&"calls"));
+            let row = rows.find(|row| row.get(1) == Some(&call)).unwrap_or_default();
+            let found = row.get(3..5).unwrap_or_default().join(" ").replace('-', "0");
+            assert_eq!(found, counts, "seed {seed}, {call}: {printed}");
+        }
+    }
+}
+
 /// An unmodified program: both accesses are named with their lines.
 #[test]
 fn a_missing_flush_is_found() {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Ranks, calls and waits that are shown at most.
 const MOST_RANKS: usize = 16;
-const MOST_CALLS: usize = 12;
+const MOST_CALLS: usize = 20;
 const MOST_WAITS: usize = 8;
 
 /// The time of a rank, in nanoseconds.

@@ -334,7 +334,8 @@ impl Supervisor<'_> {
             let check = self.conflicts().and_then(|found| conflicts::summary(found, code));
             let ranks = 0..self.options.ranks;
             let counted: Vec<_> = ranks.filter_map(|rank| self.job.statistics(rank)).collect();
-            let counts = (!counted.is_empty()).then(|| statistics::table(&counted));
+            let has_joined = counted.iter().any(|rank| rank.nanoseconds > 0);
+            let counts = has_joined.then(|| statistics::table(&counted));
             let last = self.last_calls.iter().chain(&counts).chain(&check).chain(&word);
             let is_wanted = |text: &&String| !self.options.quiet || !text.starts_with("note:");
             let messages = self.notes.iter().chain(last).chain(&took).filter(is_wanted);

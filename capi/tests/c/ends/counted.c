@@ -1,0 +1,143 @@
+/* Random calls, counted by a wrapper of each, as a tool would. Rank 0 prints how often all ranks have made each, and the
+ * bytes: for the comparison with `rmarun --stats`. The argument is the seed. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PUT, GET, ACCUMULATE, FETCH, FLUSH, FENCE, BARRIER, SEND, RECV, KINDS };
+static const char *names[KINDS] = {"put",   "get",     "accumulate", "fetch_and_op", "flush",
+                                   "fence", "barrier", "send",       "recv"};
+static long long times[KINDS], bytes[KINDS];
+
+static void count(int kind, int elements, MPI_Datatype datatype) {
+    int size = 0;
+    if (elements) {
+        PMPI_Type_size(datatype, &size);
+    }
+    times[kind]++;
+    bytes[kind] += (long long)elements * size;
+}
+
+int MPI_Put(const void *from, int n, MPI_Datatype of, int target, MPI_Aint disp, int m, MPI_Datatype to,
+            MPI_Win win) {
+    count(PUT, n, of);
+    return PMPI_Put(from, n, of, target, disp, m, to, win);
+}
+
+int MPI_Get(void *into, int n, MPI_Datatype of, int target, MPI_Aint disp, int m, MPI_Datatype from,
+            MPI_Win win) {
+    count(GET, n, of);
+    return PMPI_Get(into, n, of, target, disp, m, from, win);
+}
+
+int MPI_Accumulate(const void *from, int n, MPI_Datatype of, int target, MPI_Aint disp, int m,
+                   MPI_Datatype to, MPI_Op op, MPI_Win win) {
+    count(ACCUMULATE, n, of);
+    return PMPI_Accumulate(from, n, of, target, disp, m, to, op, win);
+}
+
+int MPI_Fetch_and_op(const void *from, void *result, MPI_Datatype of, int target, MPI_Aint disp,
+                     MPI_Op op, MPI_Win win) {
+    count(FETCH, 1, of);
+    return PMPI_Fetch_and_op(from, result, of, target, disp, op, win);
+}
+
+int MPI_Win_flush(int target, MPI_Win win) {
+    count(FLUSH, 0, MPI_BYTE);
+    return PMPI_Win_flush(target, win);
+}
+
+int MPI_Win_fence(int assertion, MPI_Win win) {
+    count(FENCE, 0, MPI_BYTE);
+    return PMPI_Win_fence(assertion, win);
+}
+
+int MPI_Barrier(MPI_Comm comm) {
+    count(BARRIER, 0, MPI_BYTE);
+    return PMPI_Barrier(comm);
+}
+
+int MPI_Send(const void *from, int n, MPI_Datatype of, int to, int tag, MPI_Comm comm) {
+    count(SEND, n, of);
+    return PMPI_Send(from, n, of, to, tag, comm);
+}
+
+int MPI_Recv(void *into, int n, MPI_Datatype of, int from, int tag, MPI_Comm comm, MPI_Status *status) {
+    count(RECV, 0, of);
+    return PMPI_Recv(into, n, of, from, tag, comm, status);
+}
+
+static MPI_Datatype column;
+
+/* One operation on a random target. Places of different ranks are apart, and accumulates have a place of their own. */
+static void operate(int rank, int ranks, MPI_Win win) {
+    static long long values[64], one = 1, result;
+    int target = rand() % ranks, n = 1 + rand() % 16, first = 64 + 64 * rank;
+    switch (rand() % 5) {
+    case 0:
+        MPI_Put(values, n, MPI_LONG_LONG, target, first, n, MPI_LONG_LONG, win);
+        break;
+    case 1:
+        MPI_Put(values, 8, MPI_LONG_LONG, target, first, 1, column, win);
+        break;
+    case 2:
+        MPI_Get(values, n, MPI_LONG_LONG, target, first, n, MPI_LONG_LONG, win);
+        break;
+    case 3:
+        MPI_Accumulate(values, n, MPI_LONG_LONG, target, 0, n, MPI_LONG_LONG, MPI_SUM, win);
+        break;
+    default:
+        MPI_Fetch_and_op(&one, &result, MPI_LONG_LONG, target, 20, MPI_SUM, win);
+    }
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int rank, ranks, seed = argc > 1 ? atoi(argv[1]) : 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Type_vector(8, 1, 4, MPI_LONG_LONG, &column);
+    MPI_Type_commit(&column);
+    long long *base;
+    MPI_Win win;
+    MPI_Win_allocate((64 + 64 * ranks) * sizeof(*base), sizeof(*base), MPI_INFO_NULL, MPI_COMM_WORLD,
+                     &base, &win);
+    MPI_Win_set_name(win, "table");
+    srand(seed);
+    int rounds = 3 + rand() % 5;
+    for (int round = 0; round < rounds; round++) {
+        int barriers = rand() % 3, long_message = rand() % 2 ? 1 : 5000;
+        srand(seed + 1000 * round + rank);
+        MPI_Win_fence(0, win);
+        for (int k = rand() % 20; k > 0; k--) {
+            operate(rank, ranks, win);
+        }
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+        for (int k = 0; k < barriers; k++) {
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+        static char message[5000];
+        if (rank % 2 == 0 && rank + 1 < ranks) {
+            MPI_Send(message, long_message, MPI_CHAR, rank + 1, round, MPI_COMM_WORLD);
+        } else if (rank % 2 == 1) {
+            MPI_Recv(message, 5000, MPI_CHAR, rank - 1, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        MPI_Win_lock_all(0, win);
+        for (int k = rand() % 20; k > 0; k--) {
+            operate(rank, ranks, win);
+            MPI_Win_flush(rand() % ranks, win);
+        }
+        MPI_Win_unlock_all(win);
+        srand(seed + round + 1);
+    }
+    long long all[2][KINDS];
+    PMPI_Reduce(times, all[0], KINDS, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    PMPI_Reduce(bytes, all[1], KINDS, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    for (int kind = 0; rank == 0 && kind < KINDS; kind++) {
+        printf("%s %lld %lld\n", names[kind], all[0][kind], all[1][kind]);
+    }
+    MPI_Type_free(&column);
+    MPI_Win_free(&win);
+    MPI_Finalize();
+    return 0;
+}
