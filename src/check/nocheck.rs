@@ -111,7 +111,7 @@ impl CheckedWindow {
     }
 
     /// This rank is about to post for these origins.
-    pub(super) fn posts_for(&self, checker: &Checker, origins: &[u32]) {
+    pub(crate) fn posts_for(&self, checker: &Checker, origins: &[u32]) {
         let clock = checker.own_clock();
         for origin in origins {
             let words = self.origin(self.rank, *origin);

@@ -316,9 +316,8 @@ impl CheckedWindow {
         }
     }
 
-    /// This rank is about to post for these origins.
-    pub(crate) fn posting(&self, checker: &Checker, origins: &[u32]) {
-        self.posts_for(checker, origins);
+    /// This rank is about to notify its origins of a post.
+    pub(crate) fn posting(&self, checker: &Checker) {
         checker.raise([self.of_target(self.rank, OfTarget::Posts)]);
         self.latest_store.clear();
     }

@@ -36,6 +36,8 @@ impl Synchronization<'_> {
         let notifies = !assert.has(PostAssert::NOCHECK);
         let slots_too = notifies && transport.has_slots();
         let (origins, slots) = state.pscw.set_origins(calls, transport, origins, slots_too)?;
+        // Also a post that notifies no rank is one that a start may assert.
+        calls.checked(|checker, window| window.posts_for(checker, origins));
         transport.send_posts(calls, if notifies { origins } else { &[] }, slots)?;
         calls.epochs.posted(origins.len() as u32);
         Ok(())

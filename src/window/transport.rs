@@ -219,7 +219,7 @@ impl Transport {
             None => {}
             Some(Aside::Checked(_)) if origins.is_empty() => {}
             Some(Aside::Checked(window)) => {
-                let posting = |checker: &Checker, _: &_| window.posting(checker, origins);
+                let posting = |checker: &Checker, _: &_| window.posting(checker);
                 calls.synchronising(None, Frequency::Seldom, posting);
             }
             Some(Aside::Foreign(window)) => {
