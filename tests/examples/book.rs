@@ -39,8 +39,8 @@ fn the_slow_program_of_the_book_waits_where_it_shows() {
     let Outcome { status, output } = run_with(&["--stats"], 4, "book-slow", &[]);
     assert!(status.success(), "{output}");
     let longest = |text: &str| {
-        let rows = text.lines().skip_while(|line| !line.contains("waits of all ranks"));
-        let row = rows.skip(2).next().expect("the longest wait").split_whitespace();
+        let mut rows = text.lines().skip_while(|line| !line.contains("waits of all ranks"));
+        let row = rows.nth(2).expect("the longest wait").split_whitespace();
         row.take(3).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(longest(&output), longest(&shown("slow")), "{output}");
