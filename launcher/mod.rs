@@ -121,7 +121,7 @@ fn launch(mut options: Options) -> Result<u8, Refusal> {
                 report::print(&refusal.to_string());
                 refusal.code()
             });
-            panes.iter().for_each(Panes::bid_farewell);
+            panes.iter().for_each(Panes::print_how_to_leave);
             Ok(code)
         }
     }

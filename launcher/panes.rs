@@ -84,7 +84,7 @@ impl Panes {
     }
 
     /// Prints in the launcher's pane how to leave.
-    pub fn bid_farewell(&self) {
+    pub fn print_how_to_leave(&self) {
         report::print(
             "the panes stay until you leave tmux: Ctrl-b d, or the prefix of your own configuration",
         );

@@ -80,7 +80,9 @@ impl CheckedWindow {
         record.released.store(0);
         record.what.store(own.1);
         let mut new = Vec::new();
-        for (rank, world) in self.world.iter().enumerate().filter(|(_, of)| **of != checker.rank) {
+        // A failed rank holds nothing any more.
+        let is_other = |of: u32| of != checker.rank && !waiter.failed.has_failed(of);
+        for (rank, world) in self.world.iter().enumerate().filter(|(_, of)| is_other(**of)) {
             let known = state.clock.get(*world as usize).copied().unwrap_or_default();
             for (sort, other) in self.origin(target, rank as u32).locks.iter().enumerate() {
                 let released = other.released.load();

@@ -1,4 +1,4 @@
-//! What the ranks of a measured job count (`rmarun --stats`). Each rank alone writes its words; zero bytes are the
+//! What the ranks of a counted job count (`rmarun --stats`). Each rank alone writes its words; zero bytes are the
 //! initial state.
 
 use crate::prim::{Word32, Word64};
