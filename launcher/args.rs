@@ -94,6 +94,7 @@ Examples:
                       rmarun -n <N> [OPTIONS] (--example | --bin) <NAME> [-- [ARGS]...]\n       \
                       rmarun [OPTIONS] -n <N> <PROGRAM> [ARGS]... : -n <N> <PROGRAM> [ARGS]...\n       \
                       rmarun --status [<PID>] [--calls <N>]\n       \
+                      rmarun --top [<PID>]\n       \
                       rmarun --attach <PID[:RANK]>",
     after_help = AFTER_HELP,
     max_term_width = 100
@@ -106,6 +107,10 @@ struct Line {
     /// only job of this user; of several it prints the list
     #[arg(long, value_name = "PID", num_args = 0..=1)]
     status: Option<Option<u32>>,
+    /// Shows the same at the terminal, drawn every second, with processor time, calls and bytes (of a job with
+    /// --stats) per second of each rank, until 'q' is typed or the job ends
+    #[arg(long, value_name = "PID", num_args = 0..=1, exclusive = true)]
+    top: Option<Option<u32>>,
     /// How many of the last calls of each rank are printed by --status, and when the job fails; at most 64
     /// [default: none by --status; 8 when the job fails, of the ranks that the message names]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=LAST_CALLS as i64))]
@@ -405,6 +410,8 @@ pub enum Parsed {
     Run(Box<Options>),
     /// Print the state of that process's job, or of the only one.
     Inquire(Option<u32>, u32),
+    /// Show it again and again at the terminal.
+    Top(Option<u32>),
     /// Start a debugger on that rank of that process's job.
     Attach(u32, Option<u32>),
     /// Hold a pane of tmux for a rank: the pipe to report to, and the number of the pane.
@@ -484,6 +491,9 @@ fn asked(line: &Line, matches: &ArgMatches) -> Option<Result<Parsed, &'static st
         // A closed standard output is not an error.
         let _ = std::io::stdout().write_all(&text_of(printed));
         return Some(Ok(Parsed::Printed(0)));
+    }
+    if let Some(pid) = line.top {
+        return Some(Ok(Parsed::Top(pid)));
     }
     if let Some((pid, rank)) = line.attach {
         return Some(Ok(Parsed::Attach(pid, rank)));

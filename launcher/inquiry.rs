@@ -9,16 +9,18 @@ use crate::launcher::report::last_calls;
 use crate::launcher::report::standing::{self, Row};
 use crate::launcher::report::{self, Refusal};
 use nix::unistd::Uid;
+use rustix::param::clock_ticks_per_second;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::RawFd;
 use std::os::linux::fs::MetadataExt;
+use std::time::Duration;
 
 /// Prints the state of the job's ranks, where process `pid` is its launcher or one of its ranks, or of the
 /// only job of this user, and of each the last `calls` calls; returns the exit code.
 pub fn answer(pid: Option<u32>, calls: u32) -> u8 {
-    match pid.map_or_else(only, Ok).and_then(observe) {
-        Ok(observed) => {
+    match job(pid) {
+        Ok((observed, _)) => {
             let table = tables(observed.view(), calls);
             // A closed standard output is not an error.
             let _ = io::stdout().write_all(table.as_bytes());
@@ -29,6 +31,11 @@ pub fn answer(pid: Option<u32>, calls: u32) -> u8 {
             refusal.code()
         }
     }
+}
+
+/// The job of process `pid`, or the only one of this user, and the process that holds its segment.
+pub fn job(pid: Option<u32>) -> Result<(Observed, u32), Refusal> {
+    pid.map_or_else(only, Ok).and_then(observe)
 }
 
 /// The supervisor of the only job of this user.
@@ -64,7 +71,7 @@ fn supervisors() -> Vec<(u32, u32)> {
     numbers.filter_map(job).collect()
 }
 
-fn observe(pid: u32) -> Result<Observed, Refusal> {
+fn observe(pid: u32) -> Result<(Observed, u32), Refusal> {
     let refused = |what: String| Err(Refusal::Launcher(what));
     let Ok(process) = fs::metadata(format!("/proc/{pid}")) else {
         return refused(format!("there is no process {pid}"));
@@ -72,7 +79,7 @@ fn observe(pid: u32) -> Result<Observed, Refusal> {
     // The process that the user has started has no segment; its child does.
     for process in std::iter::once(pid).chain(children(pid)) {
         match segment_of(process) {
-            Ok(Some(observed)) => return Ok(observed),
+            Ok(Some(observed)) => return Ok((observed, process)),
             Ok(None) => {}
             Err(refusal) => return Err(refusal),
         }
@@ -117,7 +124,7 @@ fn segment_of(pid: u32) -> Result<Option<Observed>, Refusal> {
 
 /// The process of a rank of the job of process `pid`, which is its launcher, or the rank itself.
 pub fn process_of_rank(pid: u32, rank: Option<u32>) -> Result<u32, Refusal> {
-    let observed = observe(pid)?;
+    let (observed, _) = observe(pid)?;
     let view = observed.view();
     let process = |rank: u32| view.standing(rank).ok().filter(|s| s.joined).map(|s| s.pid);
     let rank = match (rank, view.ranks()) {
@@ -147,7 +154,8 @@ pub fn table(view: View<'_>) -> String {
     standing::table(&rows(view))
 }
 
-fn rows(view: View<'_>) -> Vec<Row> {
+/// What the ranks do.
+pub fn rows(view: View<'_>) -> Vec<Row> {
     let now = monotonic();
     let all = Deadlock::of_all(view);
     let graph = all.graph();
@@ -177,8 +185,23 @@ fn rows(view: View<'_>) -> Vec<Row> {
 
 /// Whether a process has been stopped, by a signal or a debugger.
 fn is_stopped(pid: u32) -> bool {
+    matches!(stat(pid).first().map(String::as_str), Some("T" | "t"))
+}
+
+/// The processor time that a process has used, in all its threads.
+pub fn processor_time(pid: u32) -> Option<Duration> {
+    let stat = stat(pid);
+    // User and system time are fields 14 and 15 of proc_pid_stat(5), of which the state is the third.
+    let ticks = [11, 12].map(|at| stat.get(at).and_then(|ticks| ticks.parse::<f64>().ok()));
+    let [Some(user), Some(system)] = ticks else { return None };
+    Some(Duration::from_secs_f64((user + system) / clock_ticks_per_second() as f64))
+}
+
+/// The fields of /proc/PID/stat from the state on; none if the process does not exist.
+fn stat(pid: u32) -> Vec<String> {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The state follows the name, which may contain any characters.
     let behind = stat.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 2);
-    matches!(stat.get(behind), Some(b'T' | b't'))
+    let fields = String::from_utf8_lossy(stat.get(behind..).unwrap_or_default());
+    fields.split_ascii_whitespace().map(str::to_owned).collect()
 }

@@ -47,6 +47,7 @@ mod status;
 mod supervise;
 #[cfg(feature = "test")]
 pub mod testing;
+mod top;
 mod tree;
 mod watch;
 mod words;
@@ -66,6 +67,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> u8 {
     let options = match args::parse(line) {
         Parsed::Run(options) => options,
         Parsed::Inquire(pid, calls) => return inquiry::answer(pid, calls),
+        Parsed::Top(pid) => return top::show(pid),
         Parsed::Attach(pid, rank) => return debugger::attach(pid, rank),
         // The launcher reports it if that has failed; here no user would read why.
         Parsed::HoldPane(pipe, number) => return u8::from(panes::hold(&pipe, number).is_err()),

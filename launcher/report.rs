@@ -3,6 +3,7 @@
 pub mod conflicts;
 pub mod deadlock;
 pub mod last_calls;
+pub mod live;
 pub mod standing;
 pub mod statistics;
 

@@ -45,6 +45,11 @@ impl Taken {
     }
 }
 
+/// Whether a signal asks this process to end.
+pub fn is_ending(signal: &Signal) -> bool {
+    ENDING.contains(signal)
+}
+
 /// Blocks the signals that will be read. One that was ignored from the start (`nohup`, a background job
 /// of a script) stays ignored.
 pub fn take() -> io::Result<Taken> {

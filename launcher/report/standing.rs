@@ -27,7 +27,8 @@ pub fn table(rows: &[Row]) -> String {
     columns(&lines)
 }
 
-fn cells(row: &Row) -> [String; 6] {
+/// The cells of a rank.
+pub fn cells(row: &Row) -> [String; 6] {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     [
         row.rank.to_string(),
@@ -37,6 +38,11 @@ fn cells(row: &Row) -> [String; 6] {
         or_none(row.waits_for.clone()),
         or_none(row.place.clone()),
     ]
+}
+
+/// Whether a rank of the job is in no call.
+pub fn is_outside(status: &RankStatus) -> bool {
+    status.joined && !status.finished && status.call == Call::None
 }
 
 fn standing(status: &RankStatus) -> String {

@@ -7,6 +7,7 @@
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::shm::{CallWord, File, RankSlot, RecordedCall, Segment, WindowHeader};
+use crate::statistics::RankStatistics;
 use std::os::fd::RawFd;
 
 pub use crate::prim::{Awaited, AwaitedKind, AwaitedRead, Sleep};
@@ -96,6 +97,16 @@ impl<'a> View<'a> {
             call,
             window: self.name_of(window),
         })
+    }
+
+    /// How many calls of rank `rank` have ended.
+    pub fn calls(&self, rank: u32) -> Result<u64> {
+        Ok(self.slot(rank)?.calls())
+    }
+
+    /// What a rank has counted; `None` if the job counts nothing.
+    pub fn statistics(&self, rank: u32) -> Result<Option<RankStatistics>> {
+        RankStatistics::of(self.segment, rank)
     }
 
     /// The last calls of rank `rank`, the latest last. A window whose memory has been used again has no name.

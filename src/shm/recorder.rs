@@ -71,6 +71,11 @@ impl CallRecorder {
         self.ended.store(self.ended.load() + 1);
     }
 
+    /// How many calls have ended.
+    pub(super) fn ended(&self) -> u64 {
+        self.ended.load()
+    }
+
     /// The present call, as a word for [`CallWord::read`]; zero for none.
     #[inline]
     pub(super) fn present(&self) -> u64 {

@@ -56,6 +56,11 @@ impl RankSlot {
         self.calls.present()
     }
 
+    /// How many calls have ended.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.ended()
+    }
+
     /// Its last calls, the latest last.
     pub(crate) fn last_calls(&self) -> Vec<RecordedCall> {
         self.calls.read()

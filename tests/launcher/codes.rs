@@ -96,7 +96,7 @@ fn a_segment_that_cannot_be_is_one_line() {
 }
 
 /// What has to be in the help.
-const HELP: [&str; 47] = [
+const HELP: [&str; 48] = [
     "-n, --ranks",
     "--tag-output",
     "--require-join",
@@ -105,6 +105,7 @@ const HELP: [&str; 47] = [
     "--grace",
     "--deadlock <WHAT>",
     "--status [<PID>]",
+    "--top [<PID>]",
     "--env <NAME[=VALUE]>",
     "--wdir <DIR>",
     "--timeout <SECONDS>",

@@ -26,4 +26,5 @@ mod strangers;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
+mod top;
 mod words;
