@@ -134,9 +134,14 @@ fn compiled_by_mpich(mpich: &Path, name: &str) -> PathBuf {
 }
 
 fn under_rmarun(ranks: u32, program: &Path) -> Output {
+    under_rmarun_with(&[], ranks, program)
+}
+
+fn under_rmarun_with(options: &[&str], ranks: u32, program: &Path) -> Output {
     let mut command = Command::new("timeout");
     command.args([LIMIT, installed("rmarun").get_program().to_str().expect("UTF-8")]);
-    command.args(["--require-join", "-n", &ranks.to_string()]).arg(program).output().unwrap()
+    command.args(["--require-join", "-n", &ranks.to_string()]).args(options);
+    command.arg(program).output().unwrap()
 }
 
 /// Where MPICH 5.0.2 itself fails on a busy machine, in one start of twenty: messages of two groups that make their
@@ -230,17 +235,24 @@ fn the_programs_of_the_book_print_what_it_shows() {
     if !has("cc") || !has("timeout") {
         return;
     }
-    for name in ["first", "halo", "tickets"] {
-        let path = format!("../../../docs/book/programs/{name}");
-        let printed = good(&under_rmarun(4, &compiled(&path)));
-        let shown = Path::new(SOURCES).join(path).with_extension("txt");
-        let shown = fs::read_to_string(shown).expect("the book shows it");
+    let folder = Path::new(SOURCES).join("../../../docs/book/programs");
+    let files = fs::read_dir(folder).expect("the programs of the book");
+    let mut sources: Vec<PathBuf> = files.map(|file| file.expect("an entry").path()).collect();
+    sources.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
+    for source in &sources {
+        let fails = source.ends_with("failures.c");
+        let options: &[&str] = if fails { &["--on-failure=continue"] } else { &[] };
+        let name = source.with_extension("");
+        let output = under_rmarun_with(options, 4, &compiled(name.to_str().expect("UTF-8")));
         let [mut printed, mut shown] =
-            [&printed, &shown].map(|text| text.lines().collect::<Vec<_>>());
+            [text(&output.stdout), fs::read_to_string(name.with_extension("txt")).expect("shown")]
+                .map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
         printed.sort_unstable();
         shown.sort_unstable();
-        assert_eq!(printed, shown, "{name}");
+        assert_eq!(printed, shown, "{name:?}: {}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(if fails { 3 } else { 0 }), "{name:?}");
     }
+    assert!(sources.len() >= 3, "{sources:?}");
 }
 
 #[test]
