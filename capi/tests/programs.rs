@@ -252,7 +252,7 @@ fn the_programs_of_the_book_print_what_it_shows() {
         assert_eq!(printed, shown, "{name:?}: {}", text(&output.stderr));
         assert_eq!(output.status.code(), Some(if fails { 3 } else { 0 }), "{name:?}");
     }
-    assert!(sources.len() >= 9, "{sources:?}");
+    assert!(sources.len() >= 10, "{sources:?}");
 }
 
 #[test]

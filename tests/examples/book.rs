@@ -30,6 +30,16 @@ fn the_programs_of_the_book_print_what_it_shows() {
     }
 }
 
+/// The lines of the ranks; those of rmarun have numbers of processes.
+#[test]
+fn the_survivors_of_the_book_print_what_it_shows() {
+    let continued = &["--on-failure=continue"];
+    let Outcome { status, output } = run_with(continued, 4, "book-failures", &[]);
+    assert_eq!(status.code(), Some(3), "{output}");
+    let of_ranks: Vec<&str> = output.lines().filter(|line| line.starts_with("rank ")).collect();
+    assert_eq!(sorted(&of_ranks.join("\n")), sorted(&shown("failures")), "{output}");
+}
+
 #[test]
 fn the_wrong_programs_of_the_book_are_reported_as_it_shows() {
     for (program, options, code) in [("hang", &[][..], 123), ("race", &["--check"], 124)] {
@@ -68,5 +78,5 @@ fn every_listing_of_the_book_is_a_file() {
             listings += 1;
         }
     }
-    assert!(listings >= 44, "{listings} listings");
+    assert!(listings >= 48, "{listings} listings");
 }
