@@ -2,6 +2,7 @@
 #![cfg(feature = "launcher")]
 
 mod book;
+mod calls;
 mod heat;
 mod options;
 #[path = "../support/mod.rs"]
