@@ -74,6 +74,25 @@ struct KeyEntry<O> {
 
 /// The attributes of one object: a communicator, a window, or an object of a language binding
 /// (`MPI_Type_set_attr`, MPI-4.1 §7.7.4). All its functions are local and do not block.
+///
+/// ```
+/// # onesided::testing::Job::new(1).run(|universe| -> onesided::Result<()> {
+/// use onesided::engine::Attributes;
+/// use onesided::{Call, Keyval, KeyvalOptions, Place};
+///
+/// /// A datatype of a language binding, which has attributes.
+/// struct Named(&'static str);
+///
+/// let key: Keyval<Named, u32> = KeyvalOptions::new().create();
+/// let (row, attributes) = (Named("row"), Attributes::default());
+/// let at = Place { call: Call::None, window: None, rank: None };
+/// attributes.set(at.clone(), &row, &key, 7)?;
+/// assert_eq!(attributes.get(&key).as_deref(), Some(&7), "{}", row.0);
+/// attributes.delete_all(&at, &row)?;
+/// assert!(attributes.get(&key).is_none());
+/// # Ok(())
+/// # });
+/// ```
 pub struct Attributes<O> {
     /// In the order in which they were set.
     slots: Mutex<Vec<AttributeSlot<O>>>,

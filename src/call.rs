@@ -1,6 +1,12 @@
 //! The names of the calls, as errors and the launcher's reports print them.
 
 /// A call of the library, in the standard's words.
+///
+/// ```
+/// use onesided::Call;
+///
+/// assert_eq!(Call::FetchAndOp.to_string(), "fetch_and_op");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 #[non_exhaustive]

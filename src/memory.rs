@@ -253,6 +253,25 @@ impl<T: Pod> WindowMemory<T> {
 }
 
 /// Bytes of this process that a window may expose, by their address.
+///
+/// ```
+/// use onesided::{Rank, WindowOptions, engine::ExposedBytes};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let mut numbers = vec![0_u64; 10];
+/// // SAFETY: the vector lives until the window is freed, and is not used before.
+/// let bytes = unsafe { ExposedBytes::new(numbers.as_mut_ptr().cast(), 80) };
+/// let win = WindowOptions::new().create_bytes(universe.world(), bytes, 8)?;
+/// win.fence()?;
+/// if universe.world().rank() == 0 {
+///     win.put(&[7_u64], Rank(1), 9)?;
+/// }
+/// win.fence()?;
+/// win.free()?;
+/// assert_eq!(numbers[9], if universe.world().rank() == 1 { 7 } else { 0 });
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ExposedBytes(Span);
 

@@ -168,7 +168,7 @@ const IMPL_WIN: Figure = Figure { what: "files of src with `impl Win`", now: 2, 
 const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 3, aim: 2 };
 const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 0, aim: 0 };
 const WITHOUT_EXAMPLE: Figure =
-    Figure { what: "public types without an example in their documentation", now: 26, aim: 0 };
+    Figure { what: "public types without an example in their documentation", now: 0, aim: 0 };
 const HOPS: Figure = Figure { what: "functions between a public put and the copy", now: 5, aim: 6 };
 
 impl Figure {

@@ -18,6 +18,29 @@ use std::sync::Arc;
 /// are those of the communicator. A part belongs to a rank of the other group. The arguments are those of
 /// [`Comm`]'s calls, but nothing can be in place: `None` for a buffer in place is refused with
 /// [`Error::Buffer`].
+///
+/// ```
+/// use onesided::engine::{Bridge, Combine, Origin, OriginMut};
+/// use onesided::{Datatype, Op, Rank};
+///
+/// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (first, others) = (world.group().incl(&[0])?, world.group().excl(&[0])?);
+/// let bridge = match world.rank() {
+///     Rank(0) => Bridge::new(world, &first, &others)?,
+///     _ => Bridge::new(world, &others, &first)?,
+/// };
+/// let (mine, mut sum) = (1 + world.rank().0, 0);
+/// // SAFETY: nothing else uses the two numbers until the reduction is complete.
+/// let origin = unsafe { Origin::new((&raw const mine).cast(), 1, Datatype::U32) };
+/// // SAFETY: the same.
+/// let into = unsafe { OriginMut::new((&raw mut sum).cast(), 1, Datatype::U32) };
+/// bridge.start_allreduce(Some(origin), into, Combine::of(Op::Sum))?.wait()?;
+/// // Of the other group.
+/// assert_eq!(sum, if world.rank() == 0 { 2 + 3 } else { 1 });
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Debug)]
 pub struct Bridge {
     comm: Comm,
@@ -28,6 +51,26 @@ pub struct Bridge {
 }
 
 /// The root of a collective between two groups (MPI-4.1 §6.2.3).
+///
+/// ```
+/// use onesided::engine::{Bridge, OriginMut, Root};
+/// use onesided::{Datatype, Rank};
+///
+/// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let (first, others) = (world.group().incl(&[0])?, world.group().excl(&[0])?);
+/// let (bridge, root) = match world.rank() {
+///     Rank(0) => (Bridge::new(world, &first, &others)?, Root::Here),
+///     _ => (Bridge::new(world, &others, &first)?, Root::There(Rank(0))),
+/// };
+/// let mut number = if root == Root::Here { 7_u32 } else { 0 };
+/// // SAFETY: nothing else uses `number` until the broadcast is complete.
+/// let buffer = unsafe { OriginMut::new((&raw mut number).cast(), 1, Datatype::U32) };
+/// bridge.start_broadcast(Some(buffer), root)?.wait()?;
+/// assert_eq!(number, 7);
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// This rank (`MPI_ROOT`).

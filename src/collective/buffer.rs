@@ -15,6 +15,22 @@ type CombineFunction = dyn Fn(&Buffer, &mut BufferMut) + Send + Sync;
 
 /// The function of a reduction: replaces each instance of the second buffer by its combination with that
 /// of the first, which comes from lower ranks.
+///
+/// ```
+/// use onesided::engine::{Combine, OriginMut};
+/// use onesided::{Datatype, Op};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let mut number = 1 + world.rank().0;
+/// // SAFETY: nothing else uses `number` until the reduction is complete.
+/// let buffer = unsafe { OriginMut::new((&raw mut number).cast(), 1, Datatype::U32) };
+/// // `None`: the contribution is in place.
+/// world.start_allreduce(None, buffer, Combine::of(Op::Sum))?.wait()?;
+/// assert_eq!(number, 3);
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone)]
 pub struct Combine {
     /// `None` for an operation on elements of one basic datatype.

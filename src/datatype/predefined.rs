@@ -323,6 +323,20 @@ macro_rules! integers {
 integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 
 /// A value with an index, for MAXLOC and MINLOC.
+///
+/// ```
+/// use onesided::{Located, Op, TwoInt};
+///
+/// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let residual = [2, 9, 4][world.rank().0 as usize];
+/// // The largest value, and the rank that has it.
+/// let mine = TwoInt::new(residual, world.rank().0 as i32);
+/// let largest = world.allreduce(&[mine], Op::Maxloc)?[0];
+/// assert_eq!((largest.value(), largest.index()), (9, 1));
+/// # Ok(())
+/// # });
+/// ```
 pub trait Located: Element {
     /// The value that is compared.
     type Value: PartialOrd + Copy;

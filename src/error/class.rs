@@ -77,6 +77,20 @@ pub enum ErrorClass {
 }
 
 /// What the ranks of a collective do not agree on ([`Error::Mismatch`]).
+///
+/// ```
+/// use onesided::{Error, MismatchKind, Op};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let op = if world.rank() == 0 { Op::Sum } else { Op::Max };
+/// match world.allreduce(&[1], op) {
+///     Err(Error::Mismatch { kind, .. }) => assert_eq!(kind, MismatchKind::Operation),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MismatchKind {

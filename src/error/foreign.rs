@@ -3,6 +3,21 @@
 use super::{Error, ErrorClass, Place};
 
 /// An error of another MPI, or a call that is not supported over one (docs/foreign.md).
+///
+/// ```
+/// use onesided::{Error, ErrorClass, Universe, Window};
+///
+/// /// A shared window where there is one: under rmarun.
+/// fn shared(universe: &Universe) -> onesided::Result<Option<Window<u64>>> {
+///     match Window::allocate_shared(universe.world(), 100) {
+///         Err(Error::Foreign(error)) if error.class == ErrorClass::UnsupportedOperation => Ok(None),
+///         window => window.map(Some),
+///     }
+/// }
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// # shared(universe)?.expect("this is rmarun").free()
+/// # });
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[error("{at}: {text}")]
 pub struct Foreign {

@@ -42,6 +42,23 @@ pub use typed::{Source, Tag};
 pub use waits::Waits;
 
 /// Which of a communicator's messages: those of different channels never match.
+///
+/// ```
+/// use onesided::{Rank, engine::Channel};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// if world.rank() == 0 {
+///     world.send(&[7_u32], Rank(1), 3)?;
+/// } else {
+///     // Messages of `send` are the program's.
+///     let found = world.probe_message(Channel::Program, Some(Rank(0)), Some(3), true)?;
+///     assert_eq!(found.and_then(|status| status.count::<u32>()), Some(1));
+///     world.recv(&mut [0_u32], Rank(0), 3)?;
+/// }
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
     /// Those of the program.
@@ -55,6 +72,25 @@ pub enum Channel {
 }
 
 /// When a send is complete (MPI-2.2 §3.4).
+///
+/// ```
+/// use onesided::engine::{Channel, Origin, SendMode};
+/// use onesided::{Datatype, Rank};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let number = 7_u32;
+/// if world.rank() == 0 {
+///     // SAFETY: the number stays where it is, and only this thread uses it.
+///     let origin = unsafe { Origin::new((&raw const number).cast(), 1, Datatype::U32) };
+///     // Returns when rank 1 has begun to receive.
+///     world.send_untyped(Channel::Program, SendMode::Synchronous, origin, Rank(1), 3)?;
+/// } else {
+///     world.recv(&mut [0_u32], Rank(0), 3)?;
+/// }
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendMode {
     /// `MPI_Send`: when the buffer can be used again. A message of up to 8 KiB never waits for its

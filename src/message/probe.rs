@@ -16,6 +16,28 @@ use std::fmt;
 use std::panic::Location;
 
 /// A matched message (`MPI_Message`): no other receive takes it. If it is dropped, its data is discarded.
+///
+/// ```
+/// use onesided::engine::{Channel, OriginMut};
+/// use onesided::{Datatype, Rank};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// if world.rank() == 0 {
+///     world.send(&[5_u32, 7], Rank(1), 3)?;
+/// } else {
+///     // From any rank with any tag; no other thread can receive it any more.
+///     let found = world.match_message(Channel::Program, None, None, true)?;
+///     let (message, status) = found.expect("it blocks until there is one");
+///     let mut numbers = vec![0_u32; status.count::<u32>().expect("whole numbers")];
+///     // SAFETY: nothing else uses the numbers until the request is complete.
+///     let into = unsafe { OriginMut::new(numbers.as_mut_ptr().cast(), numbers.len(), Datatype::U32) };
+///     message.start_receive(into)?.wait()?;
+///     assert_eq!(numbers, [5, 7]);
+/// }
+/// # Ok(())
+/// # });
+/// ```
 pub struct Message {
     comm: Comm,
     /// `None` of [`Rank::NULL`], and once it has been received.

@@ -23,6 +23,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The buffer belongs to it until it is complete. If it is dropped before, it goes on
 /// (`MPI_Request_free`), and the promises about the buffer have to hold until every rank has left the
 /// job.
+///
+/// ```
+/// use onesided::engine::{Channel, OriginMut};
+/// use onesided::{Datatype, Rank};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let other = Rank(1 - world.rank().0);
+/// let mut number = 0_u32;
+/// // SAFETY: nothing else uses the number until the request is complete.
+/// let into = unsafe { OriginMut::new((&raw mut number).cast(), 1, Datatype::U32) };
+/// let request = world.start_receive(Channel::Program, into, Some(other), Some(3))?;
+/// world.send(&[world.rank().0], other, 3)?;
+/// let status = request.wait()?;
+/// assert_eq!((number, status.source), (other.0, other));
+/// # Ok(())
+/// # });
+/// ```
 pub struct MessageRequest {
     pub(super) comm: Comm,
     parts: Mutex<RequestParts>,

@@ -9,6 +9,35 @@ use crate::prim::{Awaited, AwaitedKind};
 
 /// What [`Comm::progress_for`](crate::Comm::progress_for) waits for, as a report of a deadlock
 /// names it: none, or one of some requests. Ranks are those of the world.
+///
+/// ```
+/// use onesided::engine::{Channel, OriginMut, Waits};
+/// use onesided::{Datatype, Rank};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let other = Rank(1 - world.rank().0);
+/// let mut found = [[0_u32]; 2];
+/// let [first, second] = &mut found;
+/// let receive = |into: &mut [u32; 1], tag| {
+///     // SAFETY: nothing else uses the number until the request is complete.
+///     let into = unsafe { OriginMut::new(into.as_mut_ptr().cast(), 1, Datatype::U32) };
+///     world.start_receive(Channel::Program, into, Some(other), Some(tag))
+/// };
+/// let requests = [receive(first, 1)?, receive(second, 2)?];
+/// world.send(&[7_u32], other, 2)?;
+/// world.send(&[5_u32], other, 1)?;
+///
+/// let mut waits = Waits::for_any();
+/// requests.iter().for_each(|request| waits.add(request.waits_for()));
+/// world.progress_for(waits, || requests.iter().any(|request| request.is_complete()))?;
+/// for request in &requests {
+///     request.wait()?;
+/// }
+/// assert_eq!(found, [[5], [7]]);
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     any: bool,

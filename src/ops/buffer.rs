@@ -18,6 +18,26 @@ use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 /// An origin buffer that is read: address, and layout of the elements.
+///
+/// ```
+/// use onesided::engine::{Channel, Origin, SendMode};
+/// use onesided::{Datatype, Rank};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let numbers = [1.5_f64, 2.5];
+/// if world.rank() == 0 {
+///     // SAFETY: the numbers stay where they are, and only this thread uses them.
+///     let origin = unsafe { Origin::new(numbers.as_ptr().cast(), 2, Datatype::F64) };
+///     world.send_untyped(Channel::Program, SendMode::Standard, origin, Rank(1), 7)?;
+/// } else {
+///     let mut into = [0.0; 2];
+///     world.recv(&mut into, Rank(0), 7)?;
+///     assert_eq!(into, numbers);
+/// }
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'d> {
     pub(super) start: *const u8,
@@ -25,6 +45,25 @@ pub struct Origin<'d> {
 }
 
 /// An origin buffer that is written.
+///
+/// ```
+/// use onesided::engine::{Channel, OriginMut};
+/// use onesided::{Datatype, Rank};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// if world.rank() == 0 {
+///     world.send(&[1.5, 2.5], Rank(1), 7)?;
+/// } else {
+///     let mut numbers = [0.0_f64; 2];
+///     // SAFETY: the numbers stay where they are, and only this thread uses them.
+///     let into = unsafe { OriginMut::new(numbers.as_mut_ptr().cast(), 2, Datatype::F64) };
+///     world.receive_untyped(Channel::Program, into, Some(Rank(0)), Some(7))?;
+///     assert_eq!(numbers, [1.5, 2.5]);
+/// }
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct OriginMut<'d> {
     pub(super) start: *mut u8,

@@ -8,6 +8,28 @@ use std::ops::Range;
 
 /// Instances of a datatype, one extent apart (the standard's count and datatype), or the
 /// elements of a slice, which are a layout of one run.
+///
+/// ```
+/// use onesided::engine::{Layout, Origin};
+/// use onesided::{Datatype, DerivedDatatype, Rank, WindowOptions};
+///
+/// # onesided::testing::Job::new(1).run(|universe| -> onesided::Result<()> {
+/// let win = WindowOptions::new().allocate_bytes(universe.world(), 64, 8)?;
+/// let column = DerivedDatatype::vector(2, 1, 3, Datatype::U64)?.commit();
+/// let numbers = [7_u64, 8];
+/// // SAFETY: the numbers stay where they are, and only this thread uses them.
+/// let origin = unsafe { Origin::new(numbers.as_ptr().cast(), 2, Datatype::U64) };
+/// win.lock_all()?;
+/// // To the words 0 and 3.
+/// win.put_layout(origin, Rank(0), 0, Layout::new(1, &column))?;
+/// win.unlock_all()?;
+/// let mut found = [0_u64; 4];
+/// win.load(0, &mut found)?;
+/// assert_eq!(found, [7, 0, 0, 8]);
+/// win.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Layout<'d>(LayoutForm<'d>);
 

@@ -27,6 +27,30 @@ use std::panic::Location;
 ///
 /// Its creator has the right to read the origin's entries (to write them, for a get), by
 /// [`Origin::new`] or [`OriginMut::new`], or because they are those of a slice.
+///
+/// ```
+/// use onesided::engine::{Origin, Transfer};
+/// use onesided::{Datatype, Rank, WindowOptions};
+///
+/// # onesided::testing::Job::new(1).run(|universe| -> onesided::Result<()> {
+/// let win = WindowOptions::new().allocate_bytes(universe.world(), 8, 8)?;
+/// let number = 7_u64;
+/// // SAFETY: the number stays where it is, and only this thread uses it.
+/// let origin = || unsafe { Origin::new((&raw const number).cast(), 1, Datatype::U64) };
+/// let layout = origin().layout();
+/// win.lock_all()?;
+/// // The fast path first, then the call with all checks.
+/// if !win.try_transfer(&Transfer::put_layout(origin(), Rank(0), 0, layout)) {
+///     win.put_layout(origin(), Rank(0), 0, layout)?;
+/// }
+/// win.unlock_all()?;
+/// let mut found = [0_u64];
+/// win.load(0, &mut found)?;
+/// assert_eq!(found, [7]);
+/// win.free()?;
+/// # Ok(())
+/// # });
+/// ```
 pub struct Transfer<'d> {
     pub(super) call: Call,
     direction: Direction,

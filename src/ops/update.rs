@@ -28,6 +28,30 @@ use crate::window::{Communication, Target};
 use std::panic::Location;
 
 /// An accumulate of elements of one predefined datatype, with its buffers.
+///
+/// ```
+/// use onesided::engine::{Origin, Update};
+/// use onesided::{Datatype, Op, Rank, WindowOptions};
+///
+/// # onesided::testing::Job::new(1).run(|universe| -> onesided::Result<()> {
+/// let win = WindowOptions::new().allocate_bytes(universe.world(), 8, 8)?;
+/// let number = 7_u64;
+/// // SAFETY: the number stays where it is, and only this thread uses it.
+/// let origin = || unsafe { Origin::new((&raw const number).cast(), 1, Datatype::U64) };
+/// let layout = origin().layout();
+/// win.lock_all()?;
+/// // The fast path first, then the call with all checks.
+/// if !win.try_update(&Update::accumulate(origin(), Op::Sum, Rank(0), 0, layout)) {
+///     win.accumulate_layout(origin(), Op::Sum, Rank(0), 0, layout)?;
+/// }
+/// win.unlock_all()?;
+/// let mut found = [0_u64];
+/// win.load(0, &mut found)?;
+/// assert_eq!(found, [7]);
+/// win.free()?;
+/// # Ok(())
+/// # });
+/// ```
 pub struct Update<'d> {
     call: Call,
     op: Op,

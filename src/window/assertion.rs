@@ -61,12 +61,49 @@ flags!(
 );
 
 /// Assertions of `start`. The one for `MPI_MODE_NOCHECK` is made in `epoch/local.rs`, whose slices rely on it.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let mut window = Window::<u32>::allocate(world, 1)?;
+/// let other = world.group().incl(&[1 - world.rank().0])?;
+/// let (mut access, mut exposure) = window.sides();
+/// let exposed = exposure.post_with(&other, PostAssert::NOCHECK)?;
+/// world.barrier()?;
+/// // SAFETY: the other rank has posted with NOCHECK before the barrier.
+/// let epoch = access.start_with(&other, unsafe { StartAssert::nocheck() })?;
+/// epoch.put(&[7], Rank(1 - world.rank().0), 0)?;
+/// epoch.complete()?;
+/// exposed.wait()?;
+/// assert_eq!(window.load_one(0)?, 7);
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartAssert {
     pub(crate) nocheck: bool,
 }
 
 /// Assertions of `lock` and `lock_all`, likewise.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let mut window = Window::<u32>::allocate(world, 2)?;
+/// let mine = [world.rank().0];
+/// // SAFETY: all locks of this window are those of lock_all, which are shared.
+/// let epoch = window.lock_all_with(unsafe { LockAssert::nocheck() })?;
+/// epoch.put(&mine, Rank(0), mine[0] as usize)?;
+/// epoch.unlock_all()?;
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockAssert {
     pub(crate) nocheck: bool,

@@ -8,6 +8,30 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Identifies the window for an attribute's callback. It is not the window itself: a callback must not
 /// end an epoch that a guard holds open, nor access memory that a guard lends out.
+///
+/// ```
+/// use onesided::prelude::*;
+///
+/// # onesided::testing::Job::new(1).run(|universe| -> onesided::Result<()> {
+/// use onesided::{KeyvalOptions, WinKeyval, WindowIdentity};
+/// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+///
+/// static DELETED: AtomicBool = AtomicBool::new(false);
+///
+/// let key: WinKeyval<u32> = KeyvalOptions::new()
+///     .on_delete(|window: &WindowIdentity, value| {
+///         assert_eq!((window.name().as_str(), *value), ("grid", 7));
+///         DELETED.store(true, Relaxed);
+///         Ok(())
+///     })
+///     .create();
+/// let window = WindowOptions::new().name("grid").allocate::<u8>(universe.world(), 1)?;
+/// window.set_attribute(&key, 7)?;
+/// window.free()?;
+/// assert!(DELETED.load(Relaxed));
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Debug)]
 pub struct WindowIdentity {
     comm: Comm,

@@ -74,6 +74,23 @@ pub use watch::Until;
 ///
 /// Dropping it without [`Win::free`] keeps its memory until the job ends, and rank 0 then warns of it.
 /// Freeing is collective, and a drop must never wait for other ranks.
+///
+/// ```
+/// use onesided::{Op, Rank, WindowOptions};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let win = WindowOptions::new().allocate_bytes(world, 8, 8)?;
+/// win.fence()?;
+/// win.accumulate(&[u64::from(world.rank().0) + 1], Op::Sum, Rank(0), 0)?;
+/// win.fence()?;
+/// let mut sum = [0_u64];
+/// win.load(0, &mut sum)?;
+/// assert_eq!(sum[0], if world.rank() == 0 { 3 } else { 0 });
+/// win.free()?;
+/// # Ok(())
+/// # });
+/// ```
 pub struct Win {
     pub(crate) calls: Calls,
     pub(crate) memory: ExposedMemory,

@@ -11,6 +11,26 @@ use crate::sync;
 /// Bytes of a window that a rank was writing when it failed. Each is as before, as the call would have
 /// left it, or, in an accumulate, any step between, element by element. See
 /// [`Win::torn`](crate::engine::Win::torn).
+///
+/// ```
+/// use onesided::{Torn, Window};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// /// Writes zeros over what failed ranks may have left half written.
+/// fn repair(window: &mut Window<u8>) -> onesided::Result<()> {
+///     let torn = window.torn();
+///     let epoch = window.lock_all()?;
+///     for Torn { target, start, bytes, .. } in torn {
+///         epoch.put_flush(&vec![0; bytes as usize], target, start as usize)?;
+///     }
+///     epoch.unlock_all()
+/// }
+/// let mut window = Window::<u8>::allocate(universe.world(), 1000)?;
+/// repair(&mut window)?; // no rank has failed: nothing to do
+/// window.free()?;
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Torn {

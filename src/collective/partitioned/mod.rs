@@ -36,6 +36,35 @@ use std::sync::Arc;
 /// when it has arrived ([`Partitioned::has_arrived`]).
 ///
 /// If it is dropped while it is active, it continues.
+///
+/// ```
+/// use onesided::engine::{Origin, OriginMut};
+/// use onesided::{Datatype, Rank};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let mut numbers = [0_u64; 4];
+/// let start = numbers.as_mut_ptr().cast();
+/// if world.rank() == 0 {
+///     numbers = [1, 2, 3, 4];
+///     // SAFETY: nothing else uses `numbers` until the send is complete.
+///     let origin = unsafe { Origin::new(start, 4, Datatype::U64) };
+///     let send = world.init_partitioned_send(origin, 2, Rank(1), 7)?;
+///     send.start()?;
+///     send.ready(&[1])?; // numbers 3 and 4 may travel
+///     send.ready(&[0])?;
+///     send.wait()?;
+/// } else {
+///     // SAFETY: nothing else uses `numbers` until the receive is complete.
+///     let into = unsafe { OriginMut::new(start, 4, Datatype::U64) };
+///     let receive = world.init_partitioned_receive(into, 2, Rank(0), 7)?;
+///     receive.start()?;
+///     receive.wait()?;
+///     assert_eq!(numbers, [1, 2, 3, 4]);
+/// }
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone)]
 pub struct Partitioned(Arc<PartitionChannel>);
 
