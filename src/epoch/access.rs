@@ -37,6 +37,21 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let numbers = [5, 7];
+    /// let epoch = window.fence()?;
+    /// epoch.put(&numbers, other, 2)?; // to elements 2 and 3
+    /// epoch.close()?;
+    /// assert_eq!([window.load_one(2)?, window.load_one(3)?], [5, 7]);
+    /// # window.free()
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Put")]
     #[inline(always)]
     #[track_caller]
@@ -50,6 +65,22 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// window.store(0, &[5, 7, me.0, 9])?;
+    /// let mut numbers = [0; 3];
+    /// let epoch = window.fence()?;
+    /// epoch.get(&mut numbers, other, 1)?; // elements 1 to 3
+    /// epoch.close()?;
+    /// assert_eq!(numbers, [7, other.0, 9]);
+    /// # window.free()
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Get")]
     #[inline(always)]
     #[track_caller]
@@ -64,6 +95,23 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let numbers = [1, 10];
+    /// let epoch = window.fence()?;
+    /// epoch.accumulate(&numbers, Op::Sum, Rank(0), 0)?;
+    /// epoch.close()?;
+    /// if me == 0 {
+    ///     assert_eq!([window.load_one(0)?, window.load_one(1)?], [2, 20]);
+    /// }
+    /// # window.free()
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Accumulate")]
     #[inline(always)]
     #[track_caller]
@@ -81,6 +129,22 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let (add, mut before) = ([1, 1], [0; 2]);
+    /// let epoch = window.lock(LockType::Shared, Rank(0))?;
+    /// epoch.get_accumulate(&add, &mut before, Op::Sum, Rank(0), 0)?;
+    /// epoch.unlock()?;
+    /// // One rank was the first.
+    /// assert_eq!(world.allreduce(&before, Op::Sum)?, [1, 1]);
+    /// # window.free()
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Get_accumulate")]
     #[inline]
     #[track_caller]
@@ -105,6 +169,21 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let (one, mut ticket) = (1, 0);
+    /// let epoch = window.lock(LockType::Shared, Rank(0))?;
+    /// epoch.fetch_and_op(&one, &mut ticket, Op::Sum, Rank(0), 0)?;
+    /// epoch.unlock()?;
+    /// assert!(ticket < 2);
+    /// # window.free()
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Fetch_and_op")]
     #[inline(always)]
     #[track_caller]
@@ -129,6 +208,22 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let (free, mine, mut before) = (0, me.0 + 1, 0);
+    /// let epoch = window.lock(LockType::Shared, Rank(0))?;
+    /// epoch.compare_and_swap(&mine, &free, &mut before, Rank(0), 0)?;
+    /// epoch.unlock()?;
+    /// let has_it = before == free; // true on one rank
+    /// assert_eq!(world.allreduce(&[u32::from(has_it)], Op::Sum)?, [1]);
+    /// # window.free()
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Compare_and_swap")]
     #[inline(always)]
     #[track_caller]
@@ -154,6 +249,22 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Argument`]
     /// if the target has no such counter.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = WindowOptions::new().notifications(2).allocate::<u32>(world, 4)?;
+    /// let numbers = [5, 7];
+    /// let epoch = window.lock_all()?;
+    /// epoch.put_notify(&numbers, other, 0, 1)?; // by counter 1
+    /// epoch.window().wait_notify(1, 1)?;
+    /// assert_eq!(epoch.window().load_one(1)?, 7);
+    /// epoch.unlock_all()?;
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline]
     #[track_caller]
     fn put_notify(&self, origin: &'b [T], target: Rank, disp: usize, counter: u32) -> Result<()> {
@@ -166,6 +277,25 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Argument`]
     /// if the target has no such counter.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = WindowOptions::new().notifications(2).allocate::<u32>(world, 4)?;
+    /// window.store(0, &[me.0])?;
+    /// world.barrier()?;
+    /// let mut found = [9];
+    /// let epoch = window.lock_all()?;
+    /// epoch.get_notify(&mut found, other, 0, 0)?;
+    /// epoch.window().wait_notify(0, 1)?; // the other rank has read
+    /// epoch.window().store(0, &[8])?;
+    /// epoch.unlock_all()?;
+    /// assert_eq!(found, [other.0]);
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline]
     #[track_caller]
     fn get_notify(
@@ -185,6 +315,24 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Argument`] if the target has no such
     /// counter.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = WindowOptions::new().notifications(2).allocate::<u32>(world, 4)?;
+    /// let one = [1];
+    /// let epoch = window.lock_all()?;
+    /// epoch.accumulate_notify(&one, Op::Sum, Rank(0), 0, 0)?;
+    /// if me == 0 {
+    ///     epoch.window().wait_notify(0, 2)?; // of both ranks
+    ///     assert_eq!(epoch.window().load_one(0)?, 2);
+    /// }
+    /// epoch.unlock_all()?;
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline]
     #[track_caller]
     fn accumulate_notify(
@@ -207,6 +355,25 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Argument`]
     /// if the target has no such counter.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = WindowOptions::new().notifications(2).allocate::<u32>(world, 4)?;
+    /// let epoch = window.lock_all()?;
+    /// if me == 0 {
+    ///     epoch.put_flush(&[7], other, 0)?;
+    ///     epoch.notify(other, 0)?;
+    /// } else {
+    ///     epoch.window().wait_notify(0, 1)?;
+    ///     assert_eq!(epoch.window().load_one(0)?, 7);
+    /// }
+    /// epoch.unlock_all()?;
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline]
     fn notify(&self, target: Rank, counter: u32) -> Result<()> {
         self.reach(Call::Notify, target)?.win.notify(target, counter)
@@ -220,6 +387,22 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Count`] if
     /// the lengths differ; [`Error::Datatype`] if `shape` selects an element twice.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # use onesided::Shape;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let (numbers, even) = ([5, 7], Shape::strided(2, 1, 2)?);
+    /// let epoch = window.fence()?;
+    /// epoch.put_shaped(&numbers, other, 0, &even)?; // to elements 0 and 2
+    /// epoch.close()?;
+    /// assert_eq!([window.load_one(0)?, window.load_one(2)?], [5, 7]);
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline]
     #[track_caller]
     fn put_shaped<'s>(
@@ -242,6 +425,23 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`; [`Error::Count`] if
     /// the lengths differ; [`Error::Datatype`] if `origin` selects an element twice.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # use onesided::Shape;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// window.store(0, &[1, 2, 3, 4])?;
+    /// let (mut numbers, even) = ([0; 2], Shape::strided(2, 1, 2)?);
+    /// let epoch = window.fence()?;
+    /// epoch.get_shaped(&mut numbers, other, 0, &even)?; // elements 0 and 2
+    /// epoch.close()?;
+    /// assert_eq!(numbers, [1, 3]);
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline]
     #[track_caller]
     fn get_shaped<'s>(
@@ -264,6 +464,24 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ;
     /// [`Error::Datatype`] if `shape` selects an element twice.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # use onesided::Shape;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let (numbers, even) = ([1, 10], Shape::strided(2, 1, 2)?);
+    /// let epoch = window.fence()?;
+    /// epoch.accumulate_shaped(&numbers, Op::Sum, Rank(0), 0, &even)?;
+    /// epoch.close()?;
+    /// if me == 0 {
+    ///     assert_eq!([window.load_one(0)?, window.load_one(2)?], [2, 20]);
+    /// }
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline]
     #[track_caller]
     fn accumulate_shaped<'s>(
@@ -288,6 +506,22 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ;
     /// [`Error::Datatype`] if `shape` or `result` selects an element twice.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # use onesided::Shape;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let (add, mut before, even) = ([1, 1], [0; 2], Shape::strided(2, 1, 2)?);
+    /// let epoch = window.lock(LockType::Shared, Rank(0))?;
+    /// epoch.get_accumulate_shaped(&add, &mut before, Op::Sum, Rank(0), 0, &even)?;
+    /// epoch.unlock()?;
+    /// assert_eq!(world.allreduce(&before, Op::Sum)?, [1, 1]);
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline]
     #[track_caller]
     fn get_accumulate_shaped<'s>(
@@ -337,6 +571,23 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let mut numbers = [5, 7];
+    /// let epoch = window.lock(LockType::Shared, other)?;
+    /// epoch.rput(&numbers, other, 0)?.wait();
+    /// numbers = [0, 0]; // the epoch does not borrow them
+    /// epoch.unlock()?;
+    /// # world.barrier()?;
+    /// # assert_eq!((numbers, window.load_one(1)?), ([0, 0], 7));
+    /// # window.free()
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Rput")]
     #[track_caller]
     fn rput<'r>(&self, origin: &'r [T], target: Rank, disp: usize) -> Result<Request<'r>> {
@@ -349,6 +600,23 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// window.store(0, &[me.0])?;
+    /// world.barrier()?;
+    /// let mut found = [9];
+    /// let epoch = window.lock(LockType::Shared, other)?;
+    /// epoch.rget(&mut found, other, 0)?.wait();
+    /// assert_eq!(found, [other.0]);
+    /// epoch.unlock()?;
+    /// # window.free()
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Rget")]
     #[track_caller]
     fn rget<'r>(&self, origin: &'r mut [T], target: Rank, disp: usize) -> Result<Request<'r>> {
@@ -361,6 +629,24 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let mut numbers = [1, 10];
+    /// let epoch = window.lock(LockType::Shared, Rank(0))?;
+    /// epoch.raccumulate(&numbers, Op::Sum, Rank(0), 0)?.wait();
+    /// numbers = [2, 20];
+    /// epoch.raccumulate(&numbers, Op::Sum, Rank(0), 0)?.wait();
+    /// epoch.unlock()?;
+    /// # world.barrier()?;
+    /// # assert_eq!(window.load_one(1)?, if me == 0 { 60 } else { 0 });
+    /// # window.free()
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Raccumulate")]
     #[track_caller]
     fn raccumulate<'r>(
@@ -382,6 +668,21 @@ pub trait PassiveAccess<T: Pod>: sealed::Guard<T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`; [`Error::Count`] if the lengths differ.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let mut before = [0];
+    /// let epoch = window.lock(LockType::Shared, Rank(0))?;
+    /// epoch.rget_accumulate(&[1], &mut before, Op::Sum, Rank(0), 0)?.wait();
+    /// assert!(before[0] < 2);
+    /// epoch.unlock()?;
+    /// # window.free()
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Rget_accumulate")]
     #[track_caller]
     fn rget_accumulate<'r>(

@@ -130,6 +130,23 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// window.store(0, &[me.0])?;
+    /// world.barrier()?;
+    /// let mut found = [9];
+    /// let epoch = window.lock_all()?;
+    /// epoch.get_flush(&mut found, other, 0)?;
+    /// assert_eq!(found, [other.0]);
+    /// epoch.unlock_all()?;
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline(always)]
     #[track_caller]
     pub fn get_flush(&self, to: &mut [T], target: Rank, disp: usize) -> Result<()> {
@@ -142,6 +159,21 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let epoch = window.lock_all()?;
+    /// epoch.put_flush(&[5, 7], other, 0)?;
+    /// world.barrier()?;
+    /// assert_eq!(epoch.window().load_one(1)?, 7);
+    /// epoch.unlock_all()?;
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline(always)]
     #[track_caller]
     pub fn put_flush(&self, from: &[T], target: Rank, disp: usize) -> Result<()> {
@@ -156,6 +188,20 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`;
     /// [`Error::Operation`] if `op` is not defined for `T`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let epoch = window.lock_all()?;
+    /// let ticket = epoch.fetch_and_op_flush(1, Op::Sum, Rank(0), 0)?;
+    /// assert!(ticket < 2);
+    /// epoch.unlock_all()?;
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline(always)]
     #[track_caller]
     pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: usize) -> Result<T>
@@ -172,6 +218,21 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
     /// `origin` overlaps them, [`Error::Epoch`] if the epoch does not reach `target`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+    /// # let mut window = Window::<u32>::allocate(world, 4)?;
+    /// let epoch = window.lock_all()?;
+    /// // 0 means free; one of the ranks gets it.
+    /// let has_it = epoch.compare_and_swap_flush(me.0 + 1, 0, Rank(0), 0)? == 0;
+    /// epoch.unlock_all()?;
+    /// assert_eq!(world.allreduce(&[u32::from(has_it)], Op::Sum)?, [1]);
+    /// # window.free()
+    /// # });
+    /// ```
     #[inline(always)]
     #[track_caller]
     pub fn compare_and_swap_flush(&self, new: T, compare: T, target: Rank, disp: usize) -> Result<T>

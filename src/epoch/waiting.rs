@@ -21,6 +21,21 @@ macro_rules! waiting {
             /// # Errors
             /// [`Error::Range`], [`Error::Alignment`], in dynamic windows [`Error::NotAttached`];
             /// [`Error::RankFailed`].
+            ///
+            /// ```
+            /// # use onesided::prelude::*;
+            /// # use onesided::Until;
+            /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+            /// # let world = universe.world();
+            /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+            /// # let mut window = Window::<u32>::allocate(world, 4)?;
+            /// let epoch = window.lock_all()?;
+            /// epoch.fetch_and_op_flush(7, Op::Replace, other, 0)?;
+            /// assert_eq!(epoch.window().wait_until(0, Until::Ne, 0)?, 7);
+            /// epoch.unlock_all()?;
+            /// # window.free()
+            /// # });
+            /// ```
             #[track_caller]
             pub fn wait_until(&self, disp: usize, until: Until, value: T) -> Result<T>
             where
@@ -35,6 +50,20 @@ macro_rules! waiting {
             ///
             /// # Errors
             /// [`Error::Range`], [`Error::Alignment`], in dynamic windows [`Error::NotAttached`].
+            ///
+            /// ```
+            /// # use onesided::prelude::*;
+            /// # use onesided::Until;
+            /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+            /// # let world = universe.world();
+            /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+            /// # let mut window = Window::<u32>::allocate(world, 4)?;
+            /// assert_eq!(window.test_until(0, Until::Ge, 1)?, None);
+            /// window.store(0, &[5])?;
+            /// assert_eq!(window.test_until(0, Until::Ge, 1)?, Some(5));
+            /// # window.free()
+            /// # });
+            /// ```
             pub fn test_until(&self, disp: usize, until: Until, value: T) -> Result<Option<T>>
             where
                 T: Integer,
@@ -53,6 +82,20 @@ macro_rules! waiting {
             /// # Errors
             /// [`Error::Argument`] for a counter that does not exist, or for 2³¹ notifications or more;
             /// [`Error::RankFailed`].
+            ///
+            /// ```
+            /// # use onesided::prelude::*;
+            /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+            /// # let world = universe.world();
+            /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+            /// # let mut window = WindowOptions::new().notifications(2).allocate::<u32>(world, 4)?;
+            /// let epoch = window.lock_all()?;
+            /// epoch.notify(other, 0)?;
+            /// epoch.window().wait_notify(0, 1)?;
+            /// epoch.unlock_all()?;
+            /// # window.free()
+            /// # });
+            /// ```
             #[track_caller]
             pub fn wait_notify(&self, counter: u32, count: u32) -> Result<()> {
                 let $window = self;
@@ -64,6 +107,22 @@ macro_rules! waiting {
             ///
             /// # Errors
             /// [`Error::Argument`] for a counter that does not exist, or for 2³¹ notifications or more.
+            ///
+            /// ```
+            /// # use onesided::prelude::*;
+            /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+            /// # let world = universe.world();
+            /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+            /// # let mut window = WindowOptions::new().notifications(2).allocate::<u32>(world, 4)?;
+            /// let epoch = window.lock_all()?;
+            /// epoch.notify(other, 0)?;
+            /// while !epoch.window().test_notify(0, 1)? {
+            ///     std::thread::yield_now(); // or other work
+            /// }
+            /// epoch.unlock_all()?;
+            /// # window.free()
+            /// # });
+            /// ```
             pub fn test_notify(&self, counter: u32, count: u32) -> Result<bool> {
                 let $window = self;
                 $win.test_notify(counter, count)
@@ -74,6 +133,23 @@ macro_rules! waiting {
             ///
             /// # Errors
             /// [`Error::Argument`] for a counter that does not exist.
+            ///
+            /// ```
+            /// # use onesided::prelude::*;
+            /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+            /// # let world = universe.world();
+            /// # let (me, other) = (world.rank(), Rank(1 - world.rank().0));
+            /// # let mut window = WindowOptions::new().notifications(2).allocate::<u32>(world, 4)?;
+            /// assert_eq!(window.notifications(0)?, 0);
+            /// world.barrier()?;
+            /// let epoch = window.lock_all()?;
+            /// epoch.notify(other, 0)?;
+            /// world.barrier()?;
+            /// assert_eq!(epoch.window().notifications(0)?, 1);
+            /// epoch.unlock_all()?;
+            /// # window.free()
+            /// # });
+            /// ```
             pub fn notifications(&self, counter: u32) -> Result<u32> {
                 let $window = self;
                 $win.notifications(counter)
