@@ -169,6 +169,8 @@ const IMPL_COMM: Figure = Figure { what: "files of src with `impl Comm`", now: 3
 const TWICE: Figure = Figure { what: "names of types defined twice in src", now: 0, aim: 0 };
 const WITHOUT_EXAMPLE: Figure =
     Figure { what: "public types without an example in their documentation", now: 0, aim: 0 };
+const OPERATIONS: Figure =
+    Figure { what: "operations without an example in their documentation", now: 0, aim: 0 };
 const HOPS: Figure = Figure { what: "functions between a public put and the copy", now: 5, aim: 6 };
 
 impl Figure {
@@ -380,6 +382,35 @@ fn few_public_types_have_no_example() {
     }
     assert!(names.len() > 80, "{} names", names.len());
     WITHOUT_EXAMPLE.hold(&without);
+}
+
+/// The calls of epochs, and those of communicators with slices or vectors.
+#[test]
+fn every_operation_has_an_example() {
+    let of_epochs = |line: &str| ["fn ", "pub fn "].iter().any(|begin| line.starts_with(begin));
+    let of_elements = |line: &str| line.starts_with("pub fn ") && line.contains("<T: ");
+    let files: [(&str, &dyn Fn(&str) -> bool); 4] = [
+        ("src/epoch/access.rs", &of_epochs),
+        ("src/epoch/waiting.rs", &of_epochs),
+        ("src/collective/calls.rs", &of_elements),
+        ("src/message/calls.rs", &of_elements),
+    ];
+    let (sources, mut without, mut count) = (sources(), Vec::new(), 0);
+    for (name, is_one) in files {
+        let (_, text) = sources.iter().find(|(file, _)| file == name).unwrap();
+        let (text, _) = text.split_once("\n    pub trait Guard").unwrap_or((text, ""));
+        let mut has_example = false;
+        for line in text.lines().map(str::trim) {
+            has_example |= line.starts_with("/// ```");
+            if is_one(line) {
+                count += 1;
+                without.extend((!has_example).then(|| format!("{name}: {line}")));
+            }
+            has_example &= !line.is_empty() && line != "}";
+        }
+    }
+    assert!(count > 50, "{count} operations");
+    OPERATIONS.hold(&without);
 }
 
 /// The text of a function: from its name to the end of its body.

@@ -49,6 +49,18 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`]; those of any collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let mut numbers = if me == 1 { [5, 7] } else { [0, 0] };
+    /// world.broadcast(&mut numbers, Rank(1))?;
+    /// assert_eq!(numbers, [5, 7]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Bcast")]
     #[track_caller]
     pub fn broadcast<T: Element>(&self, buffer: &mut [T], root: Rank) -> Result<()> {
@@ -66,6 +78,18 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`]; those of any collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let mut numbers = if me == 1 { vec![5, 7] } else { Vec::new() };
+    /// world.broadcast_vec(&mut numbers, Rank(1))?;
+    /// assert_eq!(numbers, [5, 7]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Bcast")]
     #[track_caller]
     pub fn broadcast_vec<T: Element>(&self, buffer: &mut Vec<T>, root: Rank) -> Result<()> {
@@ -88,6 +112,17 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`]; those of any collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let all = world.gather(&[me, 10 * me], Rank(0))?;
+    /// assert_eq!(all, (me == 0).then(|| vec![0, 0, 1, 10, 2, 20]));
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Gather")]
     #[track_caller]
     pub fn gather<T: Element>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<T>>> {
@@ -107,6 +142,17 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`]; those of any collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let all = world.gatherv(&vec![me; me as usize], Rank(0))?;
+    /// assert_eq!(all, (me == 0).then(|| vec![vec![], vec![1], vec![2, 2]]));
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Gatherv")]
     #[track_caller]
     pub fn gatherv<T: Element>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<Vec<T>>>> {
@@ -134,6 +180,18 @@ impl Comm {
     /// [`Error::Root`]; At the root [`Error::Buffer`] without elements, [`Error::Count`] for elements
     /// that cannot be divided equally; the other ranks then get [`Error::Mismatch`]. Those of any
     /// collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let all = [0, 10, 20];
+    /// let mine = world.scatter((me == 0).then_some(&all[..]), Rank(0))?;
+    /// assert_eq!(mine, [10 * me]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Scatter")]
     #[track_caller]
     pub fn scatter<T: Element>(&self, all: Option<&[T]>, root: Rank) -> Result<Vec<T>> {
@@ -164,6 +222,18 @@ impl Comm {
     /// [`Error::Root`]; At the root [`Error::Buffer`] without slices, [`Error::Count`] unless there is
     /// one slice for each rank; the other ranks then get [`Error::Mismatch`]. Those of any collective
     /// ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let parts: [&[u32]; 3] = [&[], &[1], &[2, 2]];
+    /// let mine = world.scatterv((me == 0).then_some(&parts[..]), Rank(0))?;
+    /// assert_eq!(mine, vec![me; me as usize]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Scatterv")]
     #[track_caller]
     pub fn scatterv<T: Element>(&self, parts: Option<&[&[T]]>, root: Rank) -> Result<Vec<T>> {
@@ -193,6 +263,16 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// assert_eq!(world.allgather(&[10 * me])?, [0, 10, 20]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Allgather")]
     #[track_caller]
     pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
@@ -214,6 +294,17 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let all = world.allgatherv(&vec![me; me as usize])?;
+    /// assert_eq!(all, [vec![], vec![1], vec![2, 2]]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Allgatherv")]
     #[track_caller]
     pub fn allgatherv<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>> {
@@ -237,6 +328,18 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Count`] if the elements cannot be cut equally; those of any collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// // One number for each rank.
+    /// let from_all = world.alltoall(&[10 * me, 10 * me + 1, 10 * me + 2])?;
+    /// assert_eq!(from_all, [me, 10 + me, 20 + me]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Alltoall")]
     #[track_caller]
     pub fn alltoall<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
@@ -262,6 +365,18 @@ impl Comm {
     /// [`Error::Count`] on a rank that gives not one slice for each (the
     /// others then get [`Error::Mismatch`]); those of any collective
     /// ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// // Something for rank 0, nothing for the others.
+    /// let from_all = world.alltoallv(&[&[me, me], &[], &[]])?;
+    /// assert_eq!(from_all.concat(), if me == 0 { vec![0, 0, 1, 1, 2, 2] } else { vec![] });
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Alltoallv")]
     #[track_caller]
     pub fn alltoallv<T: Element>(&self, parts: &[&[T]]) -> Result<Vec<Vec<T>>> {
@@ -293,6 +408,17 @@ impl Comm {
     /// # Errors
     /// [`Error::Root`]; [`Error::Operation`] if `op` is not defined for `T` or not for reductions;
     /// those of any collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let largest = world.reduce(&[me, 10 - me], Op::Max, Rank(0))?;
+    /// assert_eq!(largest, (me == 0).then(|| vec![2, 10]));
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Reduce")]
     #[track_caller]
     pub fn reduce<T: Element>(
@@ -325,6 +451,16 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of any
     /// collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// assert_eq!(world.allreduce(&[me, 1], Op::Sum)?, [0 + 1 + 2, 3]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Allreduce")]
     #[track_caller]
     pub fn allreduce<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
@@ -351,6 +487,17 @@ impl Comm {
     /// # Errors
     /// [`Error::Count`] if the elements cannot be cut equally; [`Error::Operation`] if `op` is not
     /// defined for `T` or not for reductions; those of any collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// // The sums of all contributions, one for each rank.
+    /// assert_eq!(world.reduce_scatter_block(&[me, me + 1, me + 2], Op::Sum)?, [3 + 3 * me]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Reduce_scatter_block")]
     #[track_caller]
     pub fn reduce_scatter_block<T: Element>(
@@ -379,6 +526,18 @@ impl Comm {
     /// [`Error::Count`] unless there is one count for each rank and they add up to the length of
     /// `mine`; [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of
     /// any collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// // Of the sums of all contributions, one for rank 0 and two for rank 2.
+    /// let sums = world.reduce_scatter(&[1, me, 10], &[1, 0, 2], Op::Sum)?;
+    /// assert_eq!(sums, [vec![3], vec![], vec![3, 30]][me as usize]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Reduce_scatter")]
     #[track_caller]
     pub fn reduce_scatter<T: Element>(
@@ -405,6 +564,16 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of any
     /// collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// assert_eq!(world.scan(&[me + 1], Op::Sum)?, [[1], [3], [6]][me as usize]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Scan")]
     #[track_caller]
     pub fn scan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
@@ -426,6 +595,19 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for reductions; those of any
     /// collective ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// // Where each rank's numbers begin in an array of all.
+    /// let count = me + 1;
+    /// let begin = world.exscan(&[count], Op::Sum)?.map_or(0, |begin| begin[0]);
+    /// assert_eq!(begin, [0, 1, 3][me as usize]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Exscan")]
     #[track_caller]
     pub fn exscan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Option<Vec<T>>> {
@@ -466,6 +648,18 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any call on a communicator ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let arrived = world.ibarrier()?;
+    /// // Work that needs no other rank.
+    /// arrived.wait()?;
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Ibarrier")]
     pub fn ibarrier(&self) -> Result<CollectiveRequest> {
         self.start_barrier()
@@ -478,6 +672,17 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`].
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let numbers = if me == 1 { vec![5, 7] } else { vec![0; 2] };
+    /// assert_eq!(world.ibroadcast(numbers, Rank(1))?.wait()?, [5, 7]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Ibcast")]
     pub fn ibroadcast<T: Element>(
         &self,
@@ -498,6 +703,17 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Root`].
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let all = world.igather(vec![10 * me], Rank(0))?.wait()?;
+    /// assert_eq!(all, (me == 0).then(|| vec![0, 10, 20]));
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Igather")]
     pub fn igather<T: Element>(
         &self,
@@ -521,6 +737,17 @@ impl Comm {
     /// # Errors
     /// [`Error::Root`]; at the root, [`Error::Buffer`] if it
     /// gives nothing, [`Error::Count`] if it does not give that many elements.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let mine = world.iscatter((me == 0).then(|| vec![0, 10, 20]), 1, Rank(0))?.wait()?;
+    /// assert_eq!(mine, [10 * me]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Iscatter")]
     pub fn iscatter<T: Element>(
         &self,
@@ -549,6 +776,16 @@ impl Comm {
     ///
     /// # Errors
     /// Those of any call on a communicator ([`Comm`]).
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// assert_eq!(world.iallgather(vec![10 * me])?.wait()?, [0, 10, 20]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Iallgather")]
     pub fn iallgather<T: Element>(&self, mut mine: Vec<T>) -> Result<CollectiveRequest<Vec<T>>> {
         plan::begin(self, Call::Allgather, |plan| {
@@ -567,6 +804,17 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Count`] if the elements cannot be cut equally.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let from_all = world.ialltoall(vec![10 * me, 10 * me + 1, 10 * me + 2])?.wait()?;
+    /// assert_eq!(from_all, [me, 10 + me, 20 + me]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Ialltoall")]
     pub fn ialltoall<T: Element>(&self, mut mine: Vec<T>) -> Result<CollectiveRequest<Vec<T>>> {
         plan::begin(self, Call::Alltoall, |plan| {
@@ -590,6 +838,17 @@ impl Comm {
     /// # Errors
     /// [`Error::Root`]; [`Error::Operation`] if `op` is
     /// not defined for `T` or not for reductions.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let largest = world.ireduce(vec![me], Op::Max, Rank(0))?.wait()?;
+    /// assert_eq!(largest, (me == 0).then(|| vec![2]));
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Ireduce")]
     pub fn ireduce<T: Element>(
         &self,
@@ -615,6 +874,18 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for
     /// reductions.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let sum = world.iallreduce(vec![me], Op::Sum)?;
+    /// // Work that does not need the sum.
+    /// assert_eq!(sum.wait()?, [3]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Iallreduce")]
     pub fn iallreduce<T: Element>(
         &self,
@@ -635,6 +906,16 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for
     /// reductions.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// assert_eq!(world.iscan(vec![me + 1], Op::Sum)?.wait()?, [[1], [3], [6]][me as usize]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Iscan")]
     pub fn iscan<T: Element>(
         &self,
@@ -656,6 +937,17 @@ impl Comm {
     /// # Errors
     /// [`Error::Operation`] if `op` is not defined for `T` or not for
     /// reductions.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let begin = world.iexscan(vec![me + 1], Op::Sum)?.wait()?;
+    /// assert_eq!(begin.map_or(0, |begin| begin[0]), [0, 1, 3][me as usize]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Iexscan")]
     pub fn iexscan<T: Element>(
         &self,

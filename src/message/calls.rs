@@ -28,6 +28,22 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`].
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// if me == 0 {
+    ///     world.send(&[1.5, 2.5], Rank(1), 7)?;
+    /// } else {
+    ///     let mut numbers = [0.0; 2];
+    ///     world.recv(&mut numbers, Rank(0), 7)?;
+    ///     assert_eq!(numbers, [1.5, 2.5]);
+    /// }
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Send")]
     #[track_caller]
     pub fn send<T: Element>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
@@ -88,6 +104,21 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`].
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// if me == 0 {
+    ///     world.ssend(&[7], Rank(1), 0)?; // rank 1 has begun to receive
+    /// } else {
+    ///     let mut number = [0];
+    ///     world.recv(&mut number, Rank(0), 0)?;
+    /// }
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Ssend")]
     #[track_caller]
     pub fn ssend<T: Element>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
@@ -118,6 +149,22 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`]; `from` is then lost.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// if me == 0 {
+    ///     let sent = world.isend(vec![5, 7], Rank(1), 0)?;
+    ///     let (numbers, _) = sent.wait()?; // the vector comes back
+    ///     assert_eq!(numbers, [5, 7]);
+    /// } else {
+    ///     world.recv(&mut [0; 2], Rank(0), 0)?;
+    /// }
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Isend")]
     pub fn isend<T: Element>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
         let mode = SendMode::Standard;
@@ -128,6 +175,20 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`]; `from` is then lost.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// if me == 0 {
+    ///     world.issend(vec![7], Rank(1), 0)?.wait()?; // rank 1 has begun to receive
+    /// } else {
+    ///     world.recv(&mut [0], Rank(0), 0)?;
+    /// }
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Issend")]
     pub fn issend<T: Element>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
         let mode = SendMode::Synchronous;
@@ -303,6 +364,23 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::RankFailed`].
+    ///
+    /// ```
+    /// # use onesided::{Rank, Source, Tag};
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// if me == 0 {
+    ///     world.send(&[5, 7], Rank(1), 3)?;
+    /// } else {
+    ///     let status = world.probe(Source::Any, Tag::Any)?;
+    ///     let mut numbers = vec![0; status.count::<i32>().expect("whole numbers")];
+    ///     world.recv(&mut numbers, status.source, status.tag)?;
+    ///     assert_eq!(numbers, [5, 7]);
+    /// }
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Probe")]
     #[track_caller]
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
@@ -316,6 +394,18 @@ impl Comm {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::RankFailed`].
+    ///
+    /// ```
+    /// # use onesided::{Source, Tag};
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// if me == 0 {
+    ///     assert!(world.iprobe(Source::Any, Tag::Any)?.is_none());
+    /// }
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Iprobe")]
     pub fn iprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
         let (source, tag) = (source.into().known(), tag.into().known());
@@ -376,6 +466,19 @@ impl Comm {
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::Truncated`], [`Error::NoMemory`], [`Error::RankFailed`].
     /// The outcome of the other half is then not reported.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(3).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let me = world.rank().0;
+    /// let (left, right) = (Rank((me + 2) % 3), Rank((me + 1) % 3));
+    /// let mut found = [0];
+    /// world.sendrecv(&[me], (right, 0), &mut found, (left, 0))?;
+    /// assert_eq!(found, [left.0]);
+    /// # Ok(())
+    /// # });
+    /// ```
     #[doc(alias = "MPI_Sendrecv")]
     #[track_caller]
     pub fn sendrecv<T: Element, U: Element>(
