@@ -218,7 +218,7 @@ impl Datatype {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an `Element`, which operations can combine",
-    note = "put, get, load and store move any `Pod`; accumulate, fetch_and_op, compare_and_swap and reductions combine \
+    note = "put, get, load, store and messages move any `Pod`; accumulate, fetch_and_op, compare_and_swap and reductions combine \
             integers, floats, complex numbers, and the standard's pairs of a value and an index"
 )]
 pub trait Element: Pod + Send + Sync + sealed::Sealed {

@@ -1,7 +1,7 @@
 //! Slices with a selection of their elements.
 
 use super::build::refuse;
-use super::{CommittedDatatype, Element, Shape};
+use super::{CommittedDatatype, Element, Shape, datatype_of};
 use crate::call::Call;
 #[cfg(doc)]
 use crate::error::Error;
@@ -100,27 +100,31 @@ impl<T: Element> Shape<T> {
 
 /// Datatype and number of its instances.
 #[inline]
-fn layout<T: Element>(
-    shape: Option<&CommittedDatatype>,
-    bytes: usize,
-) -> (&CommittedDatatype, usize) {
+fn layout<T: Pod>(shape: Option<&CommittedDatatype>, bytes: usize) -> (&CommittedDatatype, usize) {
     match shape {
         Some(datatype) => (datatype, 1),
-        None => (T::DATATYPE.into(), bytes / size_of::<T>()),
+        None => instances::<T>(bytes),
     }
+}
+
+/// The datatype by which `T`s move, and how many instances of it that many bytes are.
+#[inline]
+fn instances<T: Pod>(bytes: usize) -> (&'static CommittedDatatype, usize) {
+    let of = datatype_of::<T>();
+    (of.into(), bytes / of.size())
 }
 
 /// The number of elements.
 #[inline]
-fn elements<T: Element>(shape: Option<&CommittedDatatype>, bytes: usize) -> usize {
+fn elements<T: Pod>(shape: Option<&CommittedDatatype>, bytes: usize) -> usize {
     match shape {
         // A shape over a slice; it may select an element several times.
         Some(datatype) => datatype.values() as usize,
-        None => bytes / size_of::<T>(),
+        None => bytes.checked_div(size_of::<T>()).unwrap_or(0),
     }
 }
 
-impl<'b, 's, T: Element> Shaped<'b, 's, T> {
+impl<'b, 's, T: Pod> Shaped<'b, 's, T> {
     /// The slice, datatype, and number of its instances.
     #[inline]
     pub(crate) fn parts(&self) -> (&'b [u8], &'s CommittedDatatype, usize) {
@@ -146,7 +150,7 @@ impl<'b, 's, T: Element> Shaped<'b, 's, T> {
     }
 }
 
-impl<'b, 's, T: Element> ShapedMut<'b, 's, T> {
+impl<'b, 's, T: Pod> ShapedMut<'b, 's, T> {
     /// See [`Shaped::parts`].
     #[inline]
     pub(crate) fn parts(self) -> (&'b mut [u8], &'s CommittedDatatype, usize) {
@@ -172,14 +176,14 @@ impl<'b, 's, T: Element> ShapedMut<'b, 's, T> {
     }
 }
 
-impl<'b, T: Element> From<&'b [T]> for Shaped<'b, '_, T> {
+impl<'b, T: Pod> From<&'b [T]> for Shaped<'b, '_, T> {
     #[inline]
     fn from(slice: &'b [T]) -> Self {
         Shaped { bytes: bytemuck::cast_slice(slice), shape: None, element: PhantomData }
     }
 }
 
-impl<'b, T: Element> From<&'b mut [T]> for ShapedMut<'b, '_, T> {
+impl<'b, T: Pod> From<&'b mut [T]> for ShapedMut<'b, '_, T> {
     #[inline]
     fn from(slice: &'b mut [T]) -> Self {
         ShapedMut { bytes: bytemuck::cast_slice_mut(slice), shape: None, element: PhantomData }
@@ -189,14 +193,14 @@ impl<'b, T: Element> From<&'b mut [T]> for ShapedMut<'b, '_, T> {
 /// Conversions from everything that coerces to a slice.
 macro_rules! as_slices {
     ($(($($generic:tt)*) $type:ty;)*) => {$(
-        impl<'b, T: Element, $($generic)*> From<&'b $type> for Shaped<'b, '_, T> {
+        impl<'b, T: Pod, $($generic)*> From<&'b $type> for Shaped<'b, '_, T> {
             #[inline]
             fn from(slice: &'b $type) -> Self {
                 Shaped::from(&slice[..])
             }
         }
 
-        impl<'b, T: Element, $($generic)*> From<&'b mut $type> for ShapedMut<'b, '_, T> {
+        impl<'b, T: Pod, $($generic)*> From<&'b mut $type> for ShapedMut<'b, '_, T> {
             #[inline]
             fn from(slice: &'b mut $type) -> Self {
                 ShapedMut::from(&mut slice[..])

@@ -9,12 +9,12 @@ use super::wait::End;
 use super::{Channel, Driven, Message, MessageRequest, Pending, SendMode, Status, Waits, probe};
 use crate::call::Call;
 use crate::comm::Comm;
-use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
 use crate::prim::WaitRecord;
 use crate::shm::is_forked;
+use bytemuck::Pod;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Send")]
     #[track_caller]
-    pub fn send<T: Element>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
+    pub fn send<T: Pod>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
         self.send_in_mode(SendMode::Standard, from, dest, tag, Location::caller())
     }
 
@@ -77,7 +77,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Recv")]
     #[track_caller]
-    pub fn recv<T: Element>(
+    pub fn recv<T: Pod>(
         &self,
         into: &mut [T],
         source: impl Into<Source>,
@@ -121,11 +121,11 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Ssend")]
     #[track_caller]
-    pub fn ssend<T: Element>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
+    pub fn ssend<T: Pod>(&self, from: &[T], dest: Rank, tag: i32) -> Result<()> {
         self.send_in_mode(SendMode::Synchronous, from, dest, tag, Location::caller())
     }
 
-    fn send_in_mode<T: Element>(
+    fn send_in_mode<T: Pod>(
         &self,
         mode: SendMode,
         from: &[T],
@@ -166,7 +166,7 @@ impl Comm {
     /// # });
     /// ```
     #[doc(alias = "MPI_Isend")]
-    pub fn isend<T: Element>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
+    pub fn isend<T: Pod>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
         let mode = SendMode::Standard;
         Pending::sending(from, |from| self.start_send(Channel::Program, mode, from, dest, tag))
     }
@@ -190,7 +190,7 @@ impl Comm {
     /// # });
     /// ```
     #[doc(alias = "MPI_Issend")]
-    pub fn issend<T: Element>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
+    pub fn issend<T: Pod>(&self, from: Vec<T>, dest: Rank, tag: i32) -> Result<Pending<T>> {
         let mode = SendMode::Synchronous;
         Pending::sending(from, |from| self.start_send(Channel::Program, mode, from, dest, tag))
     }
@@ -220,7 +220,7 @@ impl Comm {
     /// # }
     /// ```
     #[doc(alias = "MPI_Irecv")]
-    pub fn irecv<T: Element>(
+    pub fn irecv<T: Pod>(
         &self,
         into: Vec<T>,
         source: impl Into<Source>,
@@ -481,7 +481,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Sendrecv")]
     #[track_caller]
-    pub fn sendrecv<T: Element, U: Element>(
+    pub fn sendrecv<T: Pod, U: Pod>(
         &self,
         from: &[T],
         (dest, send_tag): (Rank, i32),
@@ -631,7 +631,7 @@ impl Comm {
     }
 
     /// [`Comm::post_receive`] into a vector.
-    pub(crate) fn post_receive_owned<T: Element>(
+    pub(crate) fn post_receive_owned<T: Pod>(
         &self,
         call: Call,
         channel: Channel,

@@ -2,18 +2,16 @@
 
 use super::{MessageRequest, Status};
 use crate::call::Call;
-use crate::datatype::Element;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
 use crate::ops::{Origin, OriginMut};
+use bytemuck::Pod;
 use std::fmt;
 use std::mem::ManuallyDrop;
 
 /// If it is dropped before it is complete, a receive without a message is cancelled. Anything else goes
 /// on, and its buffer stays allocated as long as the process lives.
-/// Dropped before it is complete, a receive that no message has come for is cancelled; anything else
-/// goes on, and its buffer stays allocated for as long as the process lives.
 ///
 /// ```
 /// use onesided::prelude::*;
@@ -30,13 +28,13 @@ use std::mem::ManuallyDrop;
 /// # });
 /// ```
 #[must_use = "the buffer is given back by wait"]
-pub struct Pending<T: Element> {
+pub struct Pending<T: Pod> {
     request: MessageRequest,
     /// Accessed by no thread until the request is complete.
     buffer: ManuallyDrop<Vec<T>>,
 }
 
-impl<T: Element> Pending<T> {
+impl<T: Pod> Pending<T> {
     /// `MPI_Test` without its effect: whether it is complete. Local; never blocks.
     #[doc(alias = "MPI_Test")]
     pub fn is_complete(&self) -> bool {
@@ -64,7 +62,7 @@ impl<T: Element> Pending<T> {
     }
 }
 
-impl<T: Element> Drop for Pending<T> {
+impl<T: Pod> Drop for Pending<T> {
     fn drop(&mut self) {
         self.request.cancel();
         if self.request.is_settled() {
@@ -74,13 +72,13 @@ impl<T: Element> Drop for Pending<T> {
     }
 }
 
-impl<T: Element> fmt::Debug for Pending<T> {
+impl<T: Pod> fmt::Debug for Pending<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.request.fmt(f)
     }
 }
 
-impl<T: Element> Pending<T> {
+impl<T: Pod> Pending<T> {
     /// [`MessageRequest::is_done`]
     pub(crate) fn is_done(&self) -> bool {
         self.request.is_done()

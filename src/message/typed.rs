@@ -8,10 +8,11 @@ use super::slots::Slot;
 use super::{Channel, SendMode, Status};
 use crate::call::Call;
 use crate::comm::CommMembers;
-use crate::datatype::{CommittedDatatype, Element};
+use crate::datatype::{CommittedDatatype, datatype_of};
 use crate::error::Result;
 use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
+use bytemuck::Pod;
 use std::panic::Location;
 
 /// The source of a message to receive or find; a [`Rank`] converts into it.
@@ -96,9 +97,11 @@ impl Status {
     /// `MPI_Get_count` (MPI-2.2 §3.2.5): the number of elements in the message; `None` if its bytes are
     /// no whole number of elements.
     #[doc(alias = "MPI_Get_count")]
-    pub fn count<T: Element>(&self) -> Option<usize> {
-        let datatype: &CommittedDatatype = T::DATATYPE.into();
-        let size = datatype.bytes(1).filter(|size| self.bytes.is_multiple_of(*size))?;
+    pub fn count<T: Pod>(&self) -> Option<usize> {
+        let of = datatype_of::<T>();
+        let (datatype, each): (&CommittedDatatype, _) = (of.into(), size_of::<T>() / of.size());
+        let is_whole = |size: &u64| *size != 0 && self.bytes.is_multiple_of(*size);
+        let size = datatype.bytes(each).filter(is_whole)?;
         usize::try_from(self.bytes / size).ok()
     }
 }

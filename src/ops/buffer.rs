@@ -13,6 +13,7 @@ use crate::error::{Error, Place, Result};
 use crate::op::Op;
 use crate::prim::Step;
 use crate::shm::{Direction, Piece, Process, Segment, copy, copy_overlapping, copy_strip};
+use bytemuck::Pod;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
@@ -107,7 +108,7 @@ impl<'d> Origin<'d> {
 
     /// The elements of a slice, which stays borrowed.
     #[inline]
-    pub(crate) fn of<T: Element>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
+    pub(crate) fn of<T: Pod>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
         if let Some(bytes) = shaped.all() {
             return Origin { start: bytes.as_ptr(), layout: Layout::of_slice::<T>(shaped.len()) };
         }
@@ -198,7 +199,7 @@ impl<'d> OriginMut<'d> {
 
     /// The elements of a slice, which stays borrowed.
     #[inline]
-    pub(crate) fn of<T: Element>(mut shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
+    pub(crate) fn of<T: Pod>(mut shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
         let len = shaped.len();
         if let Some(bytes) = shaped.all() {
             return OriginMut { start: bytes.as_mut_ptr(), layout: Layout::of_slice::<T>(len) };

@@ -99,6 +99,35 @@ fn structs_lie_in_windows_of_every_flavour() {
     });
 }
 
+/// A message of structs has their bytes, in every call; one that ends within a struct has no number of them.
+#[test]
+fn structs_are_sent_and_received_in_every_way() {
+    spmd(2, |world| {
+        let (me, other) = (world.rank().0, Rank(1 - world.rank().0));
+        let (sent, expected) = (records(100 * me, 5), records(100 * other.0, 5));
+        let mut found = [record(0); 8];
+        let status = world.sendrecv(&sent, (other, 1), &mut found, (other, 1)).unwrap();
+        assert_eq!((status.count::<Record>(), status.bytes), (Some(5), 35));
+        assert_eq!(found[..5], expected);
+        assert_eq!(found[5..], [record(0); 3]);
+
+        let receive = world.irecv(vec![record(0); 5], other, 2).unwrap();
+        world.isend(sent.clone(), other, 2).unwrap().wait().unwrap();
+        assert_eq!(receive.wait().unwrap().0, expected);
+
+        // Longer than what is copied on the way.
+        let many = records(1000 * me, 300_000);
+        let receive = world.irecv(many.clone(), other, 3).unwrap();
+        world.send(&many, other, 3).unwrap();
+        assert_eq!(receive.wait().unwrap().0, records(1000 * other.0, 300_000));
+
+        world.isend(vec![0_u8; 8], other, 4).unwrap().wait().unwrap();
+        let status = world.probe(other, 4).unwrap();
+        assert_eq!(status.count::<Record>(), None);
+        assert_eq!(world.recv(&mut found, other, 4).unwrap().count::<u8>(), Some(8));
+    });
+}
+
 /// Parts are aligned to 128 bytes, so that a slice of elements with a larger alignment may not be one.
 #[test]
 fn a_slice_of_the_own_part_is_aligned() {
