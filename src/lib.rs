@@ -148,21 +148,8 @@ mod universe;
 mod window;
 
 pub use attribute::{Keyval, KeyvalOptions};
-/// Plain data of any kind, for windows and messages: [`Pod`] and its derive.
-///
-/// ```
-/// use onesided::{Pod, Zeroable};
-///
-/// #[derive(Clone, Copy, Pod, Zeroable)]
-/// #[bytemuck(crate = "onesided::bytemuck")]
-/// #[repr(C)]
-/// struct Particle {
-///     place: [f64; 3],
-///     mass: f64,
-/// }
-/// ```
+/// The crate whose [`Pod`] and [`Zeroable`] these are.
 pub use bytemuck;
-pub use bytemuck::{Pod, Zeroable};
 pub use call::Call;
 pub use collective::{CollectiveRequest, DuplicateRequest};
 pub use comm::{Comm, CommKeyval, Reduction, SplitType, UserOp};
@@ -183,11 +170,61 @@ pub use message::{Pending, Source, Status, Tag};
 pub use num_complex::Complex;
 pub use op::Op;
 pub use ops::Request;
+pub use plain::{Pod, Zeroable};
 pub use universe::Universe;
 pub use window::{
     FenceAssert, Flavour, LockAssert, LockType, MemoryModel, PostAssert, StartAssert, Torn, Until,
     WinKeyval, WindowIdentity, WindowOptions,
 };
+
+mod plain {
+    // The traits, and the derive of `Zeroable`.
+    pub use bytemuck::*;
+    /// Plain data, for windows and messages: every pattern of bits is a value.
+    ///
+    /// The derive is for structs with `#[repr(C)]` or `#[repr(transparent)]`. It implements [`Zeroable`] too.
+    ///
+    /// ```
+    /// use onesided::prelude::*;
+    ///
+    /// #[derive(Clone, Copy, Debug, PartialEq, Pod)]
+    /// #[repr(C)]
+    /// struct Particle {
+    ///     place: [f64; 3],
+    ///     mass: f32,
+    ///     number: u32,
+    /// }
+    ///
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// let world = universe.world();
+    /// let other = Rank(1 - world.rank().0);
+    /// let mine = [Particle { place: [0.0; 3], mass: 1.5, number: world.rank().0 }];
+    /// let mut window = Window::<Particle>::allocate(world, 10)?;
+    /// let epoch = window.fence()?;
+    /// epoch.put(&mine, other, 9)?;
+    /// epoch.close()?;
+    /// assert_eq!(window.load_one(9)?.number, other.0);
+    ///
+    /// let mut found = [Particle::zeroed()];
+    /// world.sendrecv(&mine, (other, 0), &mut found, (other, 0))?;
+    /// assert_eq!(found[0], window.load_one(9)?);
+    /// window.free()
+    /// # });
+    /// ```
+    ///
+    /// A struct with padding does not compile, and the message names its place. Otherwise bytes that nothing has
+    /// written would reach other ranks:
+    ///
+    /// ```compile_fail,E0080
+    /// #[derive(Clone, Copy, onesided::Pod)]
+    /// #[repr(C)]
+    /// struct Particle {
+    ///     number: u32,
+    ///     mass: f64, // 4 bytes before it: put it first, and add `_padding: [u8; 4]` at the end
+    /// }
+    /// ```
+    pub use onesided_macros::Pod;
+}
 
 /// The untyped API: windows of bytes, with MPI's calls and every check at run time.
 ///

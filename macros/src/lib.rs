@@ -1,11 +1,12 @@
-//! The attribute `#[onesided::test]`; the crate `onesided` documents it.
+//! The attribute `#[onesided::test]` and the derive of `onesided::Pod`; the crate `onesided` documents them.
 
 mod options;
+mod plain;
 
 use options::Options;
 use proc_macro::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Attribute, Error, FnArg, ItemFn, Result, parse_macro_input};
+use syn::{Attribute, DeriveInput, Error, FnArg, ItemFn, Result, parse_macro_input};
 
 /// Attributes of a test, which each generated test gets. All others stay with the function.
 const OF_TESTS: [&str; 2] = ["ignore", "should_panic"];
@@ -18,6 +19,13 @@ pub fn test(arguments: TokenStream, function: TokenStream) -> TokenStream {
     parse_macro_input!(arguments with parser);
     let function = parse_macro_input!(function as ItemFn);
     tests(&options, function).unwrap_or_else(Error::into_compile_error).into()
+}
+
+#[allow(missing_docs, reason = "the crate that exports it has them")]
+#[proc_macro_derive(Pod)]
+pub fn pod(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    plain::plain(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
 /// The function, and a module of its name with a test for each number of ranks.

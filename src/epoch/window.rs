@@ -18,14 +18,14 @@ use std::sync::Arc;
 /// A window (`MPI_Win`): memory of every rank of a communicator, with elements of type `T`, which all
 /// ranks access by one-sided operations.
 ///
-/// `T` is any plain data of at least one byte ([`Pod`](crate::Pod)). Put, get, and local loads and stores move
+/// `T` is any plain data of at least one byte ([`Pod`](crate::Pod), also by derive). Put, get, and local loads and stores move
 /// it. Accumulates, `fetch_and_op` and `compare_and_swap` combine the standard's elements alone
 /// ([`Element`](crate::Element)).
 ///
 /// ```no_run
 /// use onesided::prelude::*;
 ///
-/// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// #[derive(Clone, Copy, Pod)]
 /// #[repr(C)]
 /// struct Particle {
 ///     place: [f64; 3],

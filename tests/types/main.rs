@@ -52,6 +52,15 @@ fn text(diagnostic: &Value) -> String {
     texts.map(str::to_owned).chain(notes).collect::<Vec<_>>().join("\n")
 }
 
+/// The line of a case that a place belongs to; of one inside a macro of the standard library, that of its use.
+fn line_in(case: &Path, span: &Value) -> Option<u64> {
+    let mut span = span;
+    while span["file_name"].as_str()? != case.to_str()? {
+        span = &span["expansion"]["span"];
+    }
+    span["line_start"].as_u64()
+}
+
 /// What the compiler reports of a case.
 fn compile(case: &Path) -> Vec<Report> {
     let libraries = library("onesided");
@@ -68,10 +77,11 @@ fn compile(case: &Path) -> Vec<Report> {
     let errors = diagnostics.filter(|diagnostic| diagnostic["level"] == "error");
     let report = |error: Value| {
         let spans = error["spans"].as_array().into_iter().flatten();
-        let line = spans.filter(|span| span["is_primary"] == true).map(|span| &span["line_start"]);
+        let primary = spans.filter(|span| span["is_primary"] == true);
         let code = error["code"]["code"].as_str().unwrap_or("error").to_owned();
         // The last one only counts the others.
-        line.filter_map(Value::as_u64).min().map(|line| Report { line, code, text: text(&error) })
+        let line = primary.filter_map(|span| line_in(case, span)).min();
+        line.map(|line| Report { line, code, text: text(&error) })
     };
     errors.filter_map(report).collect()
 }

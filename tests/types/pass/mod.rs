@@ -31,7 +31,9 @@ twins! {
     buffer_lock_batch
     buffer_step
     compare_and_swap_of_floats
+    derive_of_another_type
     element_of_ones_own
+    field_that_is_not_plain
     guard_made_by_hand
     nocheck_without_unsafe
     not_an_element
@@ -42,6 +44,7 @@ twins! {
     operation_after_the_end_lock_all
     operation_after_the_end_lock_batch
     operation_on_the_window
+    padding_in_a_struct
     rank_and_displacement_swapped
     second_epoch_by_way_of_a_guard
     slice_escapes_its_epoch

@@ -10,8 +10,7 @@ pub fn main() -> Result<()> {
     window.lock(LockType::Shared, Rank(0))?.unlock()?;
     let empty = onesided::Group::empty();
     let (mut access, mut exposure) = window.sides();
-    let (exposed, epoch) =
-        (exposure.post(&empty)?, access.start(&empty)?);
+    let (exposed, epoch) = (exposure.post(&empty)?, access.start(&empty)?);
     epoch.complete()?;
     access.start(&empty)?.complete()?;
     exposed.wait()?;
