@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::group::Rank;
 use crate::ops::{Origin, OriginMut};
+use bytemuck::Pod;
 
 /// Collectives of slices. All contributions have the same length, except in the calls whose names end
 /// with `v`.
@@ -63,7 +64,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Bcast")]
     #[track_caller]
-    pub fn broadcast<T: Element>(&self, buffer: &mut [T], root: Rank) -> Result<()> {
+    pub fn broadcast<T: Pod>(&self, buffer: &mut [T], root: Rank) -> Result<()> {
         self.collectively(Call::Broadcast, |all| {
             let buffer = BufferMut::slice(buffer);
             let short = ShortForm::broadcast(self, Call::Broadcast, buffer.clone(), root);
@@ -92,7 +93,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Bcast")]
     #[track_caller]
-    pub fn broadcast_vec<T: Element>(&self, buffer: &mut Vec<T>, root: Rank) -> Result<()> {
+    pub fn broadcast_vec<T: Pod>(&self, buffer: &mut Vec<T>, root: Rank) -> Result<()> {
         self.collectively(Call::Broadcast, |all| {
             let mut length = [buffer.len() as u64];
             all.lengths::<T>(|plan| plan.broadcast(BufferMut::slice(&mut length), root))?;
@@ -125,7 +126,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Gather")]
     #[track_caller]
-    pub fn gather<T: Element>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<T>>> {
+    pub fn gather<T: Pod>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<T>>> {
         let is_root = self.rank() == root;
         let mut all = zeroed::<T>(self, if is_root { mine.len() } else { 0 });
         self.collectively(Call::Gather, |gather| {
@@ -155,7 +156,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Gatherv")]
     #[track_caller]
-    pub fn gatherv<T: Element>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<Vec<T>>>> {
+    pub fn gatherv<T: Pod>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<Vec<T>>>> {
         let is_root = self.rank() == root;
         self.collectively(Call::Gatherv, |gather| {
             let (own, mut lengths) = ([mine.len() as u64], zeroed(self, usize::from(is_root)));
@@ -194,7 +195,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Scatter")]
     #[track_caller]
-    pub fn scatter<T: Element>(&self, all: Option<&[T]>, root: Rank) -> Result<Vec<T>> {
+    pub fn scatter<T: Pod>(&self, all: Option<&[T]>, root: Rank) -> Result<Vec<T>> {
         let all = all.filter(|_| self.rank() == root);
         self.collectively(Call::Scatter, |scatter| {
             let mut total = [all.map_or(0, <[T]>::len) as u64];
@@ -236,7 +237,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Scatterv")]
     #[track_caller]
-    pub fn scatterv<T: Element>(&self, parts: Option<&[&[T]]>, root: Rank) -> Result<Vec<T>> {
+    pub fn scatterv<T: Pod>(&self, parts: Option<&[&[T]]>, root: Rank) -> Result<Vec<T>> {
         let parts = parts.filter(|_| self.rank() == root);
         self.collectively(Call::Scatterv, |scatter| {
             let (lengths, mut own) = (lengths(parts.unwrap_or_default()), [0u64]);
@@ -275,7 +276,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Allgather")]
     #[track_caller]
-    pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
+    pub fn allgather<T: Pod>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = zeroed::<T>(self, mine.len());
         self.collectively(Call::Allgather, |gather| {
             let (all, count) = (BufferMut::slice(&mut all), mine.len());
@@ -307,7 +308,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Allgatherv")]
     #[track_caller]
-    pub fn allgatherv<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>> {
+    pub fn allgatherv<T: Pod>(&self, mine: &[T]) -> Result<Vec<Vec<T>>> {
         self.collectively(Call::Allgatherv, |gather| {
             let (own, mut lengths) = ([mine.len() as u64], zeroed(self, 1));
             let places = BufferParts::elements(&mut lengths, 1);
@@ -342,7 +343,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Alltoall")]
     #[track_caller]
-    pub fn alltoall<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
+    pub fn alltoall<T: Pod>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = vec![T::zeroed(); mine.len()];
         self.collectively(Call::Alltoall, |alltoall| {
             let (outgoing, incoming) = (Buffer::slice(mine), BufferMut::slice(&mut all));
@@ -379,7 +380,7 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Alltoallv")]
     #[track_caller]
-    pub fn alltoallv<T: Element>(&self, parts: &[&[T]]) -> Result<Vec<Vec<T>>> {
+    pub fn alltoallv<T: Pod>(&self, parts: &[&[T]]) -> Result<Vec<Vec<T>>> {
         self.collectively(Call::Alltoallv, |alltoall| {
             let (given, mut taken) = (lengths(parts), zeroed(self, 1));
             alltoall.lengths::<T>(|plan| {
@@ -684,7 +685,7 @@ impl Comm {
     /// # });
     /// ```
     #[doc(alias = "MPI_Ibcast")]
-    pub fn ibroadcast<T: Element>(
+    pub fn ibroadcast<T: Pod + Send>(
         &self,
         mut buffer: Vec<T>,
         root: Rank,
@@ -715,7 +716,7 @@ impl Comm {
     /// # });
     /// ```
     #[doc(alias = "MPI_Igather")]
-    pub fn igather<T: Element>(
+    pub fn igather<T: Pod + Send>(
         &self,
         mut mine: Vec<T>,
         root: Rank,
@@ -749,7 +750,7 @@ impl Comm {
     /// # });
     /// ```
     #[doc(alias = "MPI_Iscatter")]
-    pub fn iscatter<T: Element>(
+    pub fn iscatter<T: Pod + Send>(
         &self,
         all: Option<Vec<T>>,
         length: usize,
@@ -787,7 +788,7 @@ impl Comm {
     /// # });
     /// ```
     #[doc(alias = "MPI_Iallgather")]
-    pub fn iallgather<T: Element>(&self, mut mine: Vec<T>) -> Result<CollectiveRequest<Vec<T>>> {
+    pub fn iallgather<T: Pod + Send>(&self, mut mine: Vec<T>) -> Result<CollectiveRequest<Vec<T>>> {
         plan::begin(self, Call::Allgather, |plan| {
             let (own, length) = (BufferMut::slice(&mut mine), mine.len());
             let mut all = zeroed::<T>(self, length);
@@ -816,7 +817,7 @@ impl Comm {
     /// # });
     /// ```
     #[doc(alias = "MPI_Ialltoall")]
-    pub fn ialltoall<T: Element>(&self, mut mine: Vec<T>) -> Result<CollectiveRequest<Vec<T>>> {
+    pub fn ialltoall<T: Pod + Send>(&self, mut mine: Vec<T>) -> Result<CollectiveRequest<Vec<T>>> {
         plan::begin(self, Call::Alltoall, |plan| {
             let (found, ranks) = (mine.len(), plan.ranks as usize);
             plan.check_count("buffer to be cut", found, found.next_multiple_of(ranks))?;
@@ -1385,7 +1386,7 @@ impl Comm {
 }
 
 /// That many elements of each rank.
-fn zeroed<T: Element>(comm: &Comm, each: usize) -> Vec<T> {
+fn zeroed<T: Pod>(comm: &Comm, each: usize) -> Vec<T> {
     vec![T::zeroed(); each * comm.ranks().len()]
 }
 

@@ -11,6 +11,7 @@ use crate::comm::{CHUNK, Collective, CollectiveEntry, Comm, Description, Reducti
 use crate::datatype::{CommittedDatatype, Element};
 use crate::error::{Error, Result};
 use crate::group::Rank;
+use bytemuck::Pod;
 use std::any::Any;
 use std::panic::Location;
 
@@ -81,7 +82,7 @@ pub(super) fn begin_short(
 
 impl Collective<'_> {
     /// [`Collective::meet`] of elements of one type.
-    pub(super) fn run<T: Element>(
+    pub(super) fn run<T: Pod>(
         &self,
         short: Option<ShortForm>,
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
@@ -119,7 +120,7 @@ impl Collective<'_> {
     }
 
     /// The round before, of lengths: only the datatype of the elements has to be the same.
-    pub(super) fn lengths<T: Element>(
+    pub(super) fn lengths<T: Pod>(
         &self,
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -415,7 +416,7 @@ impl Plan<'_> {
     }
 
     /// That many elements, which another rank has asked for.
-    pub(super) fn zeroed<T: Element>(&self, length: u64) -> Result<Vec<T>> {
+    pub(super) fn zeroed<T: Pod>(&self, length: u64) -> Result<Vec<T>> {
         let zeroed = bytemuck::allocation::try_zeroed_slice_box(length as usize);
         zeroed.map(Vec::from).map_err(|()| Error::NoMemory {
             at: self.comm.place(self.call),
@@ -426,7 +427,7 @@ impl Plan<'_> {
     }
 
     /// One of each length.
-    pub(super) fn vectors<T: Element>(&self, lengths: &[u64]) -> Result<Vec<Vec<T>>> {
+    pub(super) fn vectors<T: Pod>(&self, lengths: &[u64]) -> Result<Vec<Vec<T>>> {
         lengths.iter().map(|length| self.zeroed(*length)).collect()
     }
 

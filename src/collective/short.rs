@@ -6,9 +6,9 @@ use super::form::{Awaits, Entered, ShortForm};
 use super::staged::{BufferParts, Give, Take};
 use crate::call::Call;
 use crate::comm::{CollectiveEntry, Comm, Description};
-use crate::datatype::Element;
 use crate::error::Result;
 use crate::group::Rank;
+use bytemuck::Pod;
 use std::panic::Location;
 
 /// The most bytes of all contributions together if every rank combines all of them.
@@ -31,7 +31,7 @@ impl ShortForm {
 
     /// Of elements of one type, also where there are none.
     #[inline(always)]
-    pub(super) fn elements<T: Element>(mut self) -> ShortForm {
+    pub(super) fn elements<T: Pod>(mut self) -> ShortForm {
         self.what = self.what.elements::<T>();
         self
     }

@@ -3,9 +3,9 @@
 
 use super::buffer::{Buffer, BufferMut, Combine};
 use crate::comm::Staged;
-use crate::datatype::Element;
 use crate::error::Result;
 use crate::shm::Segment;
+use bytemuck::Pod;
 
 /// Parts of a buffer, one for each rank.
 pub(super) enum BufferParts<B> {
@@ -51,19 +51,19 @@ impl<B: Cut> BufferParts<B> {
 
 impl BufferParts<Buffer> {
     /// The slice of each rank.
-    pub(super) fn slices<T: Element>(parts: &[&[T]]) -> BufferParts<Buffer> {
+    pub(super) fn slices<T: Pod>(parts: &[&[T]]) -> BufferParts<Buffer> {
         BufferParts::Listed(parts.iter().map(|part| Buffer::slice(part)).collect())
     }
 }
 
 impl BufferParts<BufferMut> {
     /// `each` elements of each rank.
-    pub(super) fn elements<T: Element>(all: &mut [T], each: usize) -> BufferParts<BufferMut> {
+    pub(super) fn elements<T: Pod>(all: &mut [T], each: usize) -> BufferParts<BufferMut> {
         BufferParts::Equal(BufferMut::slice(all), each)
     }
 
     /// The vector of each rank.
-    pub(super) fn vectors<T: Element>(parts: &mut [Vec<T>]) -> BufferParts<BufferMut> {
+    pub(super) fn vectors<T: Pod>(parts: &mut [Vec<T>]) -> BufferParts<BufferMut> {
         BufferParts::Listed(parts.iter_mut().map(|part| BufferMut::slice(part)).collect())
     }
 

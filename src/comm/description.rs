@@ -2,7 +2,7 @@
 
 use super::reduction::sealed::OpKind;
 use crate::call::Call;
-use crate::datatype::{Datatype, Element, Signature};
+use crate::datatype::{Datatype, Element, Signature, datatype_of};
 use crate::error::MismatchKind;
 use crate::group::Rank;
 use crate::op::Op;
@@ -83,12 +83,12 @@ impl Description {
     }
 
     /// The same, of elements `T`.
-    pub(crate) fn elements<T: Element>(self) -> Self {
-        Description { datatype: T::DATATYPE as u32 + 1, ..self }
+    pub(crate) fn elements<T: Pod>(self) -> Self {
+        Description { datatype: datatype_of::<T>() as u32 + 1, ..self }
     }
 
     /// A call with buffers of `T` whose lengths may differ from rank to rank.
-    pub(crate) fn typed<T: Element>(call: Call) -> Self {
+    pub(crate) fn typed<T: Pod>(call: Call) -> Self {
         Description { bytes: ANY_LENGTH, ..Description::bare(call) }.elements::<T>()
     }
 

@@ -6,8 +6,8 @@ use super::layout::{Layout, LocalLayout, are_far};
 use super::transfer::copy_sides;
 use crate::call::Call;
 use crate::datatype::{
-    CommittedDatatype, Datatype, Element, Operation, Shaped, ShapedMut, TransferSide, Visitor,
-    zip_sides, zip_strips,
+    CommittedDatatype, Datatype, DerivedDatatype, Element, Operation, Shaped, ShapedMut,
+    TransferSide, Visitor, datatype_of, zip_sides, zip_strips,
 };
 use crate::error::{Error, Place, Result};
 use crate::op::Op;
@@ -635,6 +635,21 @@ pub(crate) enum HeldDatatype {
 }
 
 impl HeldDatatype {
+    /// That of the elements of a slice: their own, or of a type that is no [`Element`] its bytes.
+    #[inline(always)]
+    fn of_elements<T: Pod>() -> HeldDatatype {
+        match datatype_of::<T>() {
+            Datatype::U8 if size_of::<T>() != 1 => HeldDatatype::of_bytes(size_of::<T>()),
+            of => HeldDatatype::Lasting(of.into()),
+        }
+    }
+
+    #[cold]
+    fn of_bytes(size: usize) -> HeldDatatype {
+        let bytes = DerivedDatatype::contiguous(size, Datatype::U8);
+        HeldDatatype::Counted(bytes.expect("a type has fewer than 2^63 bytes").commit())
+    }
+
     pub(crate) fn bytes() -> HeldDatatype {
         HeldDatatype::Lasting(Datatype::U8.into())
     }
@@ -678,9 +693,9 @@ impl Buffer {
     }
 
     /// The elements of a slice, which no thread writes until the collective is complete.
-    pub(crate) fn slice<T: Element>(elements: &[T]) -> Buffer {
+    pub(crate) fn slice<T: Pod>(elements: &[T]) -> Buffer {
         let (start, count) = (elements.as_ptr().cast(), elements.len());
-        Buffer { start, count, datatype: HeldDatatype::Lasting(T::DATATYPE.into()) }
+        Buffer { start, count, datatype: HeldDatatype::of_elements::<T>() }
     }
 
     /// No elements.
@@ -776,9 +791,9 @@ impl BufferMut {
     }
 
     /// The elements of a slice, which no other thread accesses until the collective is complete.
-    pub(crate) fn slice<T: Element>(elements: &mut [T]) -> BufferMut {
+    pub(crate) fn slice<T: Pod>(elements: &mut [T]) -> BufferMut {
         let (start, count) = (elements.as_mut_ptr().cast_const().cast(), elements.len());
-        BufferMut(Buffer { start, count, datatype: HeldDatatype::Lasting(T::DATATYPE.into()) })
+        BufferMut(Buffer { start, count, datatype: HeldDatatype::of_elements::<T>() })
     }
 
     /// No elements.

@@ -128,6 +128,38 @@ fn structs_are_sent_and_received_in_every_way() {
     });
 }
 
+/// Short ones, and such as need several rounds.
+#[test]
+fn structs_go_through_collectives() {
+    spmd(3, |world| {
+        let (me, root) = (world.rank().0, Rank(1));
+        for len in [2, 20_000] {
+            let of = |rank: u32| records(100_000 * rank, len);
+            let all: Vec<Record> = (0..3).flat_map(of).collect();
+            let rooted = |all: &Vec<Record>| (world.rank() == root).then(|| all.clone());
+
+            let mut buffer =
+                if world.rank() == root { of(7) } else { vec![record(0); len as usize] };
+            world.broadcast(&mut buffer, root).unwrap();
+            assert_eq!(buffer, of(7));
+            assert_eq!(world.gather(&of(me), root).unwrap(), rooted(&all));
+            assert_eq!(world.scatter(rooted(&all).as_deref(), root).unwrap(), of(me));
+            assert_eq!(world.allgather(&of(me)).unwrap(), all);
+            assert_eq!(world.iallgather(of(me)).unwrap().wait().unwrap(), all);
+            let parts = world.allgatherv(&of(me)[me as usize..]).unwrap();
+            assert!(parts.iter().zip(0..).all(|(part, n)| *part == of(n)[n as usize..]));
+            let from_all = world.alltoall(&[of(0), of(1), of(2)].concat()).unwrap();
+            assert_eq!(from_all, [of(me), of(me), of(me)].concat());
+        }
+        let pair = [0_u32, 1];
+        let error = match me {
+            0 => world.allgather(&pair).unwrap_err(),
+            _ => world.allgather(&records(0, 1)).unwrap_err(),
+        };
+        assert!(matches!(error.class(), ErrorClass::Type | ErrorClass::Truncate), "{error}");
+    });
+}
+
 /// Parts are aligned to 128 bytes, so that a slice of elements with a larger alignment may not be one.
 #[test]
 fn a_slice_of_the_own_part_is_aligned() {
