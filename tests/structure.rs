@@ -384,12 +384,15 @@ fn few_public_types_have_no_example() {
     WITHOUT_EXAMPLE.hold(&without);
 }
 
+/// Whether a line begins a function that is an operation.
+type IsOperation = fn(&str) -> bool;
+
 /// The calls of epochs, and those of communicators with slices or vectors.
 #[test]
 fn every_operation_has_an_example() {
     let of_epochs = |line: &str| ["fn ", "pub fn "].iter().any(|begin| line.starts_with(begin));
     let of_elements = |line: &str| line.starts_with("pub fn ") && line.contains("<T: ");
-    let files: [(&str, fn(&str) -> bool); 4] = [
+    let files: [(&str, IsOperation); 4] = [
         ("src/epoch/access.rs", of_epochs),
         ("src/epoch/waiting.rs", of_epochs),
         ("src/collective/calls.rs", of_elements),
