@@ -123,6 +123,7 @@ fn table() -> String {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "asks whether to write the page")]
 fn the_table_of_calls_is_that_of_the_aliases() {
     let (page, table) = (ours(PAGE), table());
     let found = fs::read_to_string(&page).expect("the page is there");
