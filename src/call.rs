@@ -339,6 +339,22 @@ impl Call {
         matches!(self, Call::Rput | Call::Rget | Call::Raccumulate | Call::RgetAccumulate)
     }
 
+    /// Whether it is a one-sided operation that moves data.
+    pub fn is_operation(self) -> bool {
+        matches!(
+            self,
+            Call::Put
+                | Call::Get
+                | Call::Accumulate
+                | Call::GetAccumulate
+                | Call::FetchAndOp
+                | Call::CompareAndSwap
+                | Call::PutNotify
+                | Call::GetNotify
+                | Call::AccumulateNotify
+        ) || self.has_request()
+    }
+
     /// The call of a status slot in the segment; `None` for an invalid value.
     pub fn from_word(word: u32) -> Option<Call> {
         NAMES.get(word as usize).map(|(call, _)| *call)

@@ -307,17 +307,37 @@ impl Context {
         self.counted(call, window, 0)
     }
 
-    /// [`Context::enter`] for an operation on a rank of the window, of that many bytes.
+    /// [`Context::enter`] for an operation on a rank of the window or communicator, of that many bytes. `world` returns the
+    /// rank's number in the world.
     #[inline(always)]
     pub(crate) fn enter_operation(
         &self,
-        call: Call,
-        window: u64,
-        target: Rank,
-        bytes: u64,
+        (call, window): (Call, u64),
+        (target, bytes): (Rank, u64),
+        world: impl FnOnce(u32) -> Option<u32>,
     ) -> InCall<'_> {
         self.slot.begin_operation(call, window, (target.0, bytes));
-        self.counted(call, window, bytes)
+        let in_call = self.counted(call, window, bytes);
+        if let Some(statistics) = &self.statistics
+            && (call.is_operation() || call == Call::Send)
+        {
+            statistics.reaches(world(target.0));
+        }
+        in_call
+    }
+
+    /// Counts a window of that mark, in the call that creates it.
+    pub(crate) fn created_window(&self, mark: u64, own_bytes: u64, name: &str) {
+        if let Some(statistics) = &self.statistics {
+            statistics.created(mark, own_bytes, name);
+        }
+    }
+
+    /// The program has given the window of that mark another name.
+    pub(crate) fn renamed_window(&self, mark: u64, name: &str) {
+        if let Some(statistics) = &self.statistics {
+            statistics.renamed(mark, name);
+        }
     }
 
     #[inline(always)]

@@ -27,7 +27,9 @@ pub(crate) use watch::JobWatch;
 
 pub use crate::check::{Conflict, ConflictAccess, Conflicts};
 pub use crate::shm::Observation;
-pub use crate::statistics::{CallStatistics, RankStatistics, Times, WaitStatistics};
+pub use crate::statistics::{
+    CallStatistics, RankStatistics, Times, Traffic, WaitCause, WaitStatistics, WindowStatistics,
+};
 
 pub use observe::{
     Awaited, AwaitedKind, AwaitedRead, LastCall, Observed, RankStatus, Sleep, Standing, View,

@@ -1,16 +1,22 @@
-//! How often each rank of a job that `rmarun --stats` has started makes which calls, and for how long it waits.
+//! How often each rank of a job that `rmarun --stats` or `--report` has started makes which calls, what it moves to and
+//! from each rank, and for how long it waits, and why.
 //!
 //! In such a job every call takes its slow path, as in a checked one, so the fast paths know nothing of this. A call is
 //! counted where its record in the rank's slot begins and ends (`context.rs`), a wait in the one loop that waits
-//! (`prim/wait.rs`). Of calls that a call of the library makes itself only the outer one is counted.
+//! (`prim/wait.rs`). Of calls that a call of the library makes itself only the outer one is counted. `causes.rs` finds
+//! out which rank a wait was for.
+
+mod causes;
 
 use crate::call::Call;
 use crate::error::Result;
 use crate::mixer::Mixer;
-use crate::prim::{Account, WaitLog, has_binding, line_by_binding, monotonic};
+use crate::prim::{
+    Account, AwaitedKind, AwaitedWords, WaitLog, has_binding, line_by_binding, monotonic,
+};
 use crate::shm::{
-    CallStatisticsWords, CallWord, Placed, Segment, StatisticsWords, TextWords,
-    WaitStatisticsWords, WindowHeader,
+    CallStatisticsWords, CallWord, CauseWords, Placed, PlacedSlice, Segment, StatisticsWords,
+    TextWords, TrafficWords, WaitStatisticsWords, WindowHeader, WindowStatisticsWords,
 };
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -18,14 +24,14 @@ use std::hash::BuildHasherDefault;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A binding finds the line of a call by unwinding the stack, which takes microseconds: shorter waits have no line
-/// there.
-const LONG_FOR_BINDING: u64 = 50_000;
+/// In nanoseconds. A binding finds the line of a call by unwinding the stack, and the cause of a wait is looked for at all
+/// other ranks, both of which take microseconds: shorter waits have no line in a binding, and no cause.
+const LONG: u64 = 50_000;
 
 thread_local! {
     /// The outermost call that this thread is in, or was in last.
     static CURRENT: Cell<CurrentCall> =
-        const { Cell::new(CurrentCall { depth: 0, what: 0, bytes: 0, begun: 0 }) };
+        const { Cell::new(CurrentCall { depth: 0, what: 0, bytes: 0, begun: 0, peer: None }) };
 }
 
 #[derive(Clone, Copy)]
@@ -36,12 +42,17 @@ struct CurrentCall {
     what: u64,
     bytes: u64,
     begun: u64,
+    /// The world's rank to or from which the bytes go.
+    peer: Option<u32>,
 }
 
 /// What this process counts.
 pub(crate) struct Statistics {
     segment: Arc<Segment>,
     words: Placed<StatisticsWords>,
+    /// One record for each rank.
+    traffic: PlacedSlice<TrafficWords>,
+    rank: u32,
     places: Mutex<Places>,
 }
 
@@ -49,7 +60,9 @@ pub(crate) struct Statistics {
 #[derive(Default)]
 struct Places {
     calls: HashMap<u64, usize, BuildHasherDefault<Mixer>>,
-    waits: HashMap<(u64, LineOfWait), usize>,
+    waits: HashMap<(u64, AwaitedKind, LineOfWait), usize>,
+    /// A window or communicator was freed, and its arrivals are still recorded.
+    has_freed: bool,
 }
 
 /// A line of the program.
@@ -63,11 +76,15 @@ enum LineOfWait {
 impl Statistics {
     /// Those of a rank, if its job has them.
     pub(crate) fn join(segment: &Arc<Segment>, rank: u32) -> Result<Option<Arc<Statistics>>> {
-        let Some(at) = segment.layout().statistics_of(rank) else { return Ok(None) };
+        let layout = segment.layout();
+        let Some((at, row)) = layout.statistics_of(rank).zip(layout.traffic_of(rank)) else {
+            return Ok(None);
+        };
         let words: Placed<StatisticsWords> = segment.place(at)?;
+        let traffic = segment.place_all(row, layout.ranks as usize)?;
         words.joined.store(monotonic());
         let (segment, places) = (segment.clone(), Mutex::default());
-        Ok(Some(Arc::new(Statistics { segment, words, places })))
+        Ok(Some(Arc::new(Statistics { segment, words, traffic, rank, places })))
     }
 
     /// The rank leaves the job.
@@ -81,11 +98,45 @@ impl Statistics {
         let current = CURRENT.get();
         CURRENT.set(match current.depth {
             0 => {
+                self.forget_if_created(call);
                 let what = CallWord::of(call, window);
-                CurrentCall { depth: 1, what, bytes, begun: monotonic() }
+                CurrentCall { depth: 1, what, bytes, begun: monotonic(), peer: None }
             }
             depth => CurrentCall { depth: depth + 1, ..current },
         });
+    }
+
+    /// The bytes of the call that this thread has begun go to that rank of the world, or come from it.
+    #[cold]
+    pub(crate) fn reaches(&self, peer: Option<u32>) {
+        let current = CURRENT.get();
+        if current.depth == 1 {
+            CURRENT.set(CurrentCall { peer, ..current });
+        }
+    }
+
+    /// The call that this thread is in has created a window with that mark.
+    #[cold]
+    pub(crate) fn created(&self, mark: u64, bytes: u64, name: &str) {
+        let _places = self.places();
+        let number = self.words.created.load();
+        self.words.created.store(number + 1);
+        if let Some(record) = self.words.windows.get(number as usize) {
+            record.bytes.store(bytes);
+            record.name.set(name);
+            record.what.store(CallWord::of(CallWord::read(CURRENT.get().what).0, mark));
+        }
+    }
+
+    /// This rank has given a window another name.
+    #[cold]
+    pub(crate) fn renamed(&self, mark: u64, name: &str) {
+        let _places = self.places();
+        let is_it = |window: &&WindowStatisticsWords| CallWord::read(window.what.load()).1 == mark;
+        // A later window may have the mark of one that was freed.
+        if let Some(window) = self.words.windows.iter().rfind(is_it) {
+            window.name.set(name);
+        }
     }
 
     /// A call of this thread has ended. It is counted unless it was made inside another one.
@@ -110,6 +161,13 @@ impl Statistics {
         }
         record.lasted.add(lasted);
         record.bytes.store(record.bytes.load() + call.bytes);
+        if let Some(traffic) = call.peer.and_then(|peer| self.traffic.get(peer as usize)) {
+            self.words.has_traffic.store(1);
+            traffic.add(call.bytes);
+        }
+        if matches!(CallWord::read(call.what).0, Call::WinFree | Call::CommFree) {
+            places.has_freed = true;
+        }
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {
@@ -133,7 +191,15 @@ impl Statistics {
 }
 
 impl WaitLog for Statistics {
-    fn waited(&self, account: Option<&Account<'_>>, nanoseconds: u64) {
+    fn awaits(&self, account: &Account<'_>) -> AwaitedWords {
+        let awaited = self.awaited_by(account);
+        if awaited.kind == AwaitedKind::Arrival {
+            self.arrived(awaited);
+        }
+        awaited
+    }
+
+    fn waited(&self, account: Option<&Account<'_>>, awaited: AwaitedWords, nanoseconds: u64) {
         let CurrentCall { depth, what, .. } = CURRENT.get();
         if depth == 0 {
             // A thread of the library, which serves other ranks.
@@ -141,19 +207,24 @@ impl WaitLog for Statistics {
         }
         let line = match account {
             Some(account) if !has_binding() => LineOfWait::At(account.at),
-            _ if nanoseconds < LONG_FOR_BINDING => LineOfWait::Text(String::new()),
+            _ if nanoseconds < LONG => LineOfWait::Text(String::new()),
             _ => LineOfWait::Text(line_by_binding().unwrap_or_default()),
         };
+        let cause = account.filter(|_| nanoseconds >= LONG).map(|of| self.cause(of, awaited));
         let mut places = self.places();
         let (number, text) = (places.waits.len(), line.text());
-        let at = *places.waits.entry((what, line)).or_insert(number);
+        let at = *places.waits.entry((what, awaited.kind, line)).or_insert(number);
         let record = self.record(&self.words.waits, at);
         if at == number {
             record.what.store(what);
             record.window.set(&self.name_of(what));
             record.line.set(&text);
+            record.awaited.store(awaited.kind as u32);
         }
         record.lasted.add(nanoseconds);
+        if let Some(cause) = cause.filter(|cause| *cause != WaitCause::default()) {
+            record.caused_by(CauseWords::pack(cause.late, cause.lock_of), nanoseconds);
+        }
     }
 }
 
@@ -166,6 +237,15 @@ impl LineOfWait {
     }
 }
 
+/// The rank that a wait was for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WaitCause {
+    /// The rank that was late, or that held the lock when the wait began; `None` if that is unknown.
+    pub late: Option<u32>,
+    /// In a wait for a lock, the rank whose lock it was.
+    pub lock_of: Option<u32>,
+}
+
 /// What a rank has counted, as the launcher reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankStatistics {
@@ -173,8 +253,14 @@ pub struct RankStatistics {
     pub nanoseconds: u64,
     /// Its calls on each window.
     pub calls: Vec<CallStatistics>,
-    /// Its waits by call, window and line.
+    /// Its waits by call, window, line and what was awaited.
     pub waits: Vec<WaitStatistics>,
+    /// What it has moved to and from other ranks, and itself, in ascending order of these.
+    pub traffic: Vec<Traffic>,
+    /// The first windows that it has taken part in, in the order of their creation, and how many there were.
+    pub windows: Vec<WindowStatistics>,
+    /// See above.
+    pub created: u64,
     /// One of its tables was full: the last record has the sum of several.
     pub is_full: bool,
 }
@@ -192,6 +278,30 @@ pub struct CallStatistics {
     pub bytes: u64,
 }
 
+/// The operations of a rank on the memory of another, and the messages that it has sent there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    /// The other one, by its rank in the world.
+    pub rank: u32,
+    /// How many.
+    pub operations: u64,
+    /// Their bytes, to or from that rank.
+    pub bytes: u64,
+}
+
+/// A window of a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowStatistics {
+    /// What all ranks of a window have in common; a later window may have it, too.
+    pub mark: u64,
+    /// The latest name that this rank has given it.
+    pub name: String,
+    /// The call that has created it.
+    pub call: Call,
+    /// The bytes of this rank's part.
+    pub bytes: u64,
+}
+
 /// How often a rank has waited in a call on a window in one line of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitStatistics {
@@ -201,8 +311,12 @@ pub struct WaitStatistics {
     pub window: String,
     /// File and line; empty if they are unknown.
     pub line: String,
+    /// What was awaited when each wait began.
+    pub awaited: AwaitedKind,
     /// How often, and how long.
     pub lasted: Times,
+    /// For which ranks, in nanoseconds, where that is known; of more than eight those with the most.
+    pub causes: Vec<(WaitCause, u64)>,
 }
 
 /// How often, and for how long in nanoseconds.
@@ -237,12 +351,37 @@ impl RankStatistics {
         let nanoseconds = if joined == 0 { 0 } else { end.saturating_sub(joined) };
         let calls = words.calls.iter().map(CallStatistics::of);
         let waits = words.waits.iter().map(WaitStatistics::of);
+        let windows = words.windows.iter().filter(|window| window.what.load() != 0);
         Ok(Some(RankStatistics {
+            traffic: Traffic::of(segment, rank, words.has_traffic.load() != 0)?,
+            windows: windows.map(WindowStatistics::of).collect(),
+            created: words.created.load(),
             nanoseconds,
             calls: calls.take_while(|call| call.lasted.times > 0).collect(),
             waits: waits.take_while(|wait| wait.lasted.times > 0).collect(),
             is_full: words.is_full.load() != 0,
         }))
+    }
+}
+
+impl Traffic {
+    /// The records of a rank that are in use. To read those of a rank without any would take memory.
+    fn of(segment: &Segment, rank: u32, has_any: bool) -> Result<Vec<Traffic>> {
+        let layout = segment.layout();
+        let Some(row) = layout.traffic_of(rank).filter(|_| has_any) else { return Ok(Vec::new()) };
+        let words: &[TrafficWords] = segment.mapping().views(row, layout.ranks as usize)?;
+        let all = (0..).zip(words).map(|(rank, words)| {
+            let (operations, bytes) = (words.operations.load(), words.bytes.load());
+            Traffic { rank, operations, bytes }
+        });
+        Ok(all.filter(|one| one.operations > 0).collect())
+    }
+}
+
+impl WindowStatistics {
+    fn of(words: &WindowStatisticsWords) -> WindowStatistics {
+        let (call, mark) = CallWord::read(words.what.load());
+        WindowStatistics { mark, name: text(&words.name), call, bytes: words.bytes.load() }
     }
 }
 
@@ -258,7 +397,14 @@ impl WaitStatistics {
     fn of(words: &WaitStatisticsWords) -> WaitStatistics {
         let call = CallWord::read(words.what.load()).0;
         let lasted = Times::of(&words.lasted);
-        WaitStatistics { call, window: text(&words.window), line: words.line.get(), lasted }
+        let awaited = AwaitedKind::of(words.awaited.load());
+        let causes = words.causes.iter().map(|cause| {
+            let (late, lock_of) = CauseWords::unpack(cause.ranks.load());
+            (WaitCause { late, lock_of }, cause.nanoseconds.load())
+        });
+        let causes = causes.filter(|(_, nanoseconds)| *nanoseconds > 0).collect();
+        let (window, line) = (text(&words.window), words.line.get());
+        WaitStatistics { call, window, line, awaited, lasted, causes }
     }
 }
 

@@ -119,7 +119,7 @@ struct LineWaits {
 fn waits_table(ranks: &[RankStatistics]) -> String {
     let mut all: BTreeMap<(&str, &str, &str), LineWaits> = BTreeMap::new();
     for (rank, one) in ranks.iter().enumerate() {
-        for WaitStatistics { call, window, line, lasted } in &one.waits {
+        for WaitStatistics { call, window, line, lasted, .. } in &one.waits {
             let at = all.entry((call.name(), window, line)).or_default();
             (at.lasted, at.ranks) = (at.lasted.and(*lasted), at.ranks + 1);
             if lasted.nanoseconds > at.most.1 {
@@ -173,7 +173,7 @@ fn time(nanoseconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launch::CallStatistics;
+    use crate::launch::{AwaitedKind, CallStatistics};
 
     fn lasted(times: u64, nanoseconds: u64) -> Times {
         Times { times, nanoseconds, longest: nanoseconds }
@@ -184,10 +184,12 @@ mod tests {
             |call, lasted, bytes| CallStatistics { call, window: "grid".into(), lasted, bytes };
         let line = "heat.rs:17".to_owned();
         let (call_of, window, lasted_of) = (Call::Fence, "grid".to_owned(), lasted(3, waited));
-        let wait = WaitStatistics { call: call_of, window, line, lasted: lasted_of };
+        let (awaited, causes) = (AwaitedKind::Arrival, Vec::new());
+        let wait =
+            WaitStatistics { call: call_of, window, line, awaited, lasted: lasted_of, causes };
         let calls =
             vec![call(Call::Put, lasted(10, put), 80), call(Call::Fence, lasted(4, fence), 0)];
-        RankStatistics { nanoseconds, calls, waits: vec![wait], is_full: false }
+        RankStatistics { nanoseconds, calls, waits: vec![wait], ..RankStatistics::default() }
     }
 
     #[test]

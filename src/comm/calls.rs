@@ -315,7 +315,9 @@ impl Comm {
         (call, peer, bytes): (Call, Rank, u64),
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        self.within_entered(call, |context| context.enter_operation(call, 0, peer, bytes), body)
+        let world = |rank| self.world_rank(rank);
+        let reach = (peer, bytes);
+        self.within_entered(call, |context| context.enter_operation((call, 0), reach, world), body)
     }
 
     #[inline(always)]

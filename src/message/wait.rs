@@ -39,12 +39,12 @@ impl Mailbox {
     /// bell, whose line stays with the ranks that ring it; so a message moves few cache lines.
     fn spin(
         &self,
-        of: &CommMembers,
-        times: u32,
+        context: &Context,
+        (waiter, times): (&Waiter<'_>, u32),
         enough: impl Fn(&MailboxState) -> bool + Copy,
     ) -> Result<bool> {
-        let (context, mut looked) = (of.context(), Ok(false));
-        of.waiter().spin(times, || {
+        let mut looked = Ok(false);
+        waiter.spin(times, || {
             looked = self.look_at_known(context, enough);
             !matches!(looked, Ok(false))
         });
@@ -101,7 +101,8 @@ impl Mailbox {
         enough: impl Fn(&MailboxState) -> bool + Copy,
     ) -> Result<End> {
         let describe = |record: &WaitRecord| record.set(wanted);
-        let spin = || self.spin(of, spins, enough);
+        let waiter = of.recording_waiter(at, &describe);
+        let spin = || self.spin(of.context(), (&waiter, spins), enough);
         self.wait(of, at, &describe, spin, || self.look(of.context(), enough))
     }
 

@@ -56,6 +56,11 @@ pub enum AwaitedKind {
 }
 
 impl AwaitedKind {
+    /// That of a number; [`AwaitedKind::Unknown`] for an invalid one.
+    pub fn of(number: u32) -> AwaitedKind {
+        AwaitedKind::ALL.get(number as usize).copied().unwrap_or_default()
+    }
+
     const ALL: [AwaitedKind; 16] = [
         AwaitedKind::Unknown,
         AwaitedKind::Arrival,
@@ -100,6 +105,21 @@ pub struct Awaited<'a> {
 impl Awaited<'_> {
     /// The value of `number` for any tag.
     pub const ANY: u64 = u64::MAX;
+}
+
+/// The numbers of an [`Awaited`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AwaitedWords {
+    /// See [`Awaited`].
+    pub kind: AwaitedKind,
+    /// See [`Awaited`].
+    pub peer: Option<u32>,
+    /// See [`Awaited`].
+    pub holder: Option<u32>,
+    /// See [`Awaited`].
+    pub number: u64,
+    /// See [`Awaited`].
+    pub object: u64,
 }
 
 /// An [`Awaited`] as the launcher reads it.
@@ -306,6 +326,25 @@ impl WaitRecord {
         self.others.store(awaited.others);
     }
 
+    /// What the rank waits for, without the awaited ranks.
+    #[allow(dead_code, reason = "the models count no waits")]
+    pub fn words(&self) -> AwaitedWords {
+        let named = |word: &Word32| word.load().checked_sub(1);
+        AwaitedWords {
+            kind: AwaitedKind::of(self.kind.load()),
+            peer: named(&self.peer),
+            holder: named(&self.holder),
+            number: self.number.load(),
+            object: self.object.load(),
+        }
+    }
+
+    /// The awaited ranks, in ascending order.
+    #[allow(dead_code, reason = "the models count no waits")]
+    pub fn others(&self) -> Vec<u32> {
+        self.others.read()
+    }
+
     /// Allocates nothing.
     fn set_place(&self, place: &dyn Display) {
         let mut bytes = [0u8; PLACE_BYTES];
@@ -319,7 +358,7 @@ impl WaitRecord {
     /// The latest record.
     pub fn read(&self) -> AwaitedRead {
         let named = |word: &Word32| word.load().checked_sub(1);
-        let kind = AwaitedKind::ALL.get(self.kind.load() as usize).copied().unwrap_or_default();
+        let kind = AwaitedKind::of(self.kind.load());
         let bytes: Vec<u8> = self.place.iter().flat_map(|word| word.load().to_le_bytes()).collect();
         let place = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         AwaitedRead {
@@ -349,6 +388,16 @@ pub struct Account<'a> {
     pub at: &'static Location<'static>,
     /// Writes it by [`WaitRecord::set`]; called again while asleep, because the obstacle may change.
     pub describe: &'a dyn Fn(&WaitRecord),
+}
+
+impl Account<'_> {
+    /// What the call waits for now, in a record of its own.
+    #[allow(dead_code, reason = "the models count no waits")]
+    pub fn described(&self) -> WaitRecord {
+        let record = WaitRecord::default();
+        (self.describe)(&record);
+        record
+    }
 }
 
 /// A wait that sleeps, until dropped.

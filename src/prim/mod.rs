@@ -39,8 +39,8 @@ use native as machine;
 use simulated as machine;
 
 pub use account::{
-    Account, Awaited, AwaitedKind, AwaitedRead, Sleep, WaitRecord, find_lines_by, has_binding,
-    line_by_binding,
+    Account, Awaited, AwaitedKind, AwaitedRead, AwaitedWords, Sleep, WaitRecord, find_lines_by,
+    has_binding, line_by_binding,
 };
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;

@@ -6,7 +6,9 @@
 //! long each tier lasts; this file has the loop. Every wait ends when the job has failed.
 
 use super::account::Asleep;
-use super::{Account, Backoff, FailedWord, Fault, ParkWord, Site, monotonic, planted};
+use super::{
+    Account, AwaitedWords, Backoff, FailedWord, Fault, ParkWord, Site, monotonic, planted,
+};
 use std::time::Duration;
 
 /// How long a sleep of [`sleep_until`] lasts at most.
@@ -45,20 +47,24 @@ pub trait Progress {
 /// Counts the waits of this process.
 #[cfg_attr(any(loom, simulated), allow(dead_code, reason = "the models count none"))]
 pub trait WaitLog: Send + Sync {
-    /// A wait has ended that did not succeed at its first look.
-    fn waited(&self, account: Option<&Account<'_>>, nanoseconds: u64);
+    /// A wait begins that did not succeed at its first look; returns what it waits for.
+    fn awaits(&self, account: &Account<'_>) -> AwaitedWords;
+    /// That wait has ended.
+    fn waited(&self, account: Option<&Account<'_>>, awaited: AwaitedWords, nanoseconds: u64);
 }
 
 /// A wait that is counted when it ends.
 struct LoggedWait<'a> {
     log: &'a dyn WaitLog,
     account: Option<Account<'a>>,
+    awaited: AwaitedWords,
     begun: u64,
 }
 
 impl Drop for LoggedWait<'_> {
     fn drop(&mut self) {
-        self.log.waited(self.account.as_ref(), monotonic().saturating_sub(self.begun));
+        let lasted = monotonic().saturating_sub(self.begun);
+        self.log.waited(self.account.as_ref(), self.awaited, lasted);
     }
 }
 
@@ -96,8 +102,9 @@ pub enum WaitStep {
 
 impl Waiter<'_> {
     fn logged(&self) -> Option<LoggedWait<'_>> {
-        let account = self.account;
-        self.backoff.log().map(|log| LoggedWait { log, account, begun: monotonic() })
+        let (log, account) = (self.backoff.log()?, self.account);
+        let awaited = account.as_ref().map(|account| log.awaits(account)).unwrap_or_default();
+        Some(LoggedWait { log, account, awaited, begun: monotonic() })
     }
 
     /// Waits until `ready(value)`; returns the value that satisfied it.

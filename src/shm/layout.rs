@@ -5,7 +5,7 @@ use super::comm_words::{CommWords, INSIDE_AT, RegistryWords};
 use super::segment::Header;
 use super::shards::ShardWords;
 use super::slot::RankSlot;
-use super::statistics_words::StatisticsWords;
+use super::statistics_words::{StatisticsWords, TrafficWords};
 use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32, Word64};
 use crate::sync::channel::MailWords;
 use crate::sync::shards::RankAnnouncements;
@@ -36,7 +36,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few shards.
 pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 12;
+pub(crate) const VERSION: u32 = 13;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub(crate) struct SegmentLayout {
     pub(crate) check: Option<CheckTables>,
     /// What each rank counts; zero in a job that counts nothing.
     pub(super) statistics: u64,
+    /// What each rank counts of each rank; zero in such a job, too.
+    pub(super) traffic: u64,
     /// The allocator's arena, which ends with the segment.
     pub(crate) arena: u64,
 }
@@ -277,6 +279,9 @@ impl SegmentLayout {
         let counted = if is_counted { n } else { 0 };
         let counts = place(counted * of(size_of::<StatisticsWords>()), GRANULE);
         let statistics = if is_counted { counts } else { 0 };
+        // Sparse: a rank that reaches few others touches few pages.
+        let rows = place(counted * n * of(size_of::<TrafficWords>()), GRANULE);
+        let traffic = if is_counted { rows } else { 0 };
         let arena = place(0, page);
         SegmentLayout {
             slots,
@@ -292,6 +297,7 @@ impl SegmentLayout {
             observed,
             check,
             statistics,
+            traffic,
             arena,
             ..start
         }
@@ -301,6 +307,12 @@ impl SegmentLayout {
     pub(crate) fn statistics_of(&self, rank: u32) -> Option<u64> {
         let before = u64::from(rank) * size_of::<StatisticsWords>() as u64;
         (self.statistics != 0 && rank < self.ranks).then_some(self.statistics + before)
+    }
+
+    /// Where it counts what it moves to and from each rank: the first of `ranks` records.
+    pub(crate) fn traffic_of(&self, rank: u32) -> Option<u64> {
+        let before = u64::from(rank) * u64::from(self.ranks) * size_of::<TrafficWords>() as u64;
+        (self.traffic != 0 && rank < self.ranks).then_some(self.traffic + before)
     }
 
     /// The smallest segment that holds the fixed part and a little of the arena.
@@ -345,6 +357,7 @@ impl SegmentLayout {
             self.heap,
             self.clocks.into(),
             self.statistics,
+            self.traffic,
             self.arena,
             size_of::<crate::sync::WindowWords>() as u64,
             size_of::<crate::sync::RankWords>() as u64,
@@ -414,7 +427,11 @@ mod tests {
             let observed = Observation { is_checked: ranks < 100, is_counted: ranks != 7 };
             let layout = SegmentLayout::new(ranks, uncombined, observed, 4096, bytes);
             let counted = layout.statistics_of(ranks - 1);
+            let traffic = layout.traffic_of(ranks - 1);
             assert_eq!(counted.is_some(), observed.is_counted);
+            assert_eq!(traffic.is_some(), observed.is_counted);
+            let row = u64::from(ranks) * size_of::<TrafficWords>() as u64;
+            assert!(traffic.is_none_or(|at| at + row <= layout.arena));
             let order = [
                 layout.slots,
                 layout.places,
@@ -428,6 +445,7 @@ mod tests {
                 layout.heap,
                 layout.observed,
                 counted.unwrap_or(layout.observed),
+                layout.traffic_of(0).unwrap_or(layout.observed),
                 layout.arena,
             ];
             assert!(order.is_sorted());

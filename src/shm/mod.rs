@@ -76,5 +76,6 @@ pub(crate) use shards::Shards;
 pub(crate) use slot::{CallWord, RankSlot, WindowHeader};
 pub(crate) use span::{Part, Span, range_at};
 pub(crate) use statistics_words::{
-    CallStatisticsWords, StatisticsWords, TextWords, TimesWords, WaitStatisticsWords,
+    CallStatisticsWords, CauseWords, StatisticsWords, TextWords, TimesWords, TrafficWords,
+    WaitStatisticsWords, WindowStatisticsWords,
 };

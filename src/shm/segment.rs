@@ -88,6 +88,8 @@ unsafe impl Shared for super::check_words::PageWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::statistics_words::StatisticsWords {}
 // SAFETY: as above.
+unsafe impl Shared for super::statistics_words::TrafficWords {}
+// SAFETY: as above.
 unsafe impl Shared for HeapWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::heap::BlockHeader {}

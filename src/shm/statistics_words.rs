@@ -1,5 +1,5 @@
-//! What the ranks of a counted job count (`rmarun --stats`). Each rank alone writes its words; zero bytes are the
-//! initial state.
+//! What the ranks of a counted job count (`rmarun --stats`, `--report`). Each rank alone writes its words; zero bytes
+//! are the initial state.
 
 use crate::prim::{Word32, Word64};
 
@@ -11,6 +11,14 @@ pub(crate) struct StatisticsWords {
     pub(crate) left: Word64,
     /// 1 when one of the tables is full: later kinds of calls or waits are counted in its last record.
     pub(crate) is_full: Word32,
+    /// 1 when the rank has moved data to or from a rank: then it has a row of [`TrafficWords`].
+    pub(crate) has_traffic: Word32,
+    /// The latest arrivals after which this rank had to wait, in turn, and where the next one is recorded.
+    pub(crate) next_arrival: Word32,
+    pub(crate) arrivals: [ArrivalWords; StatisticsWords::ARRIVALS],
+    /// How many windows it has created with others, and the first of them.
+    pub(crate) created: Word64,
+    pub(crate) windows: [WindowStatisticsWords; StatisticsWords::WINDOWS],
     pub(crate) calls: [CallStatisticsWords; StatisticsWords::CALLS],
     pub(crate) waits: [WaitStatisticsWords; StatisticsWords::WAITS],
 }
@@ -20,6 +28,44 @@ impl StatisticsWords {
     pub(crate) const CALLS: usize = 256;
     /// Lines of the program that wait, each in one call on one window.
     pub(crate) const WAITS: usize = 256;
+    /// Arrivals that the other ranks can look up.
+    pub(crate) const ARRIVALS: usize = 8;
+    /// Windows, in the order of their creation.
+    pub(crate) const WINDOWS: usize = 64;
+}
+
+/// That a rank has arrived where ranks meet, and waits there for others.
+#[repr(C)]
+pub(crate) struct ArrivalWords {
+    /// The offset of the words at which they meet; zero in a record that is not used.
+    pub(crate) object: Word64,
+    /// Which of the meetings there.
+    pub(crate) number: Word64,
+}
+
+/// What one rank has moved to and from another: one of `ranks` records of each rank.
+#[repr(C)]
+pub(crate) struct TrafficWords {
+    pub(crate) operations: Word64,
+    pub(crate) bytes: Word64,
+}
+
+impl TrafficWords {
+    pub(crate) fn add(&self, bytes: u64) {
+        self.operations.store(self.operations.load() + 1);
+        self.bytes.store(self.bytes.load() + bytes);
+    }
+}
+
+/// A window.
+#[repr(C)]
+pub(crate) struct WindowStatisticsWords {
+    /// [`super::CallWord::of`] the call that has created it and its mark.
+    pub(crate) what: Word64,
+    /// Bytes of this rank's part.
+    pub(crate) bytes: Word64,
+    /// The latest name that this rank has given it.
+    pub(crate) name: TextWords<{ super::WindowHeader::NAME_BYTES / 8 }>,
 }
 
 /// How often something happened, and for how long. A record in use has happened at least once.
@@ -58,6 +104,50 @@ pub(crate) struct WaitStatisticsWords {
     pub(crate) window: TextWords<{ super::WindowHeader::NAME_BYTES / 8 }>,
     /// The end of file and line; empty if they are unknown.
     pub(crate) line: TextWords<17>,
+    /// What was waited for: [`AwaitedKind`](crate::prim::AwaitedKind).
+    pub(crate) awaited: Word32,
+    /// The ranks that were waited for the longest.
+    pub(crate) causes: [CauseWords; WaitStatisticsWords::CAUSES],
+}
+
+impl WaitStatisticsWords {
+    /// Ranks at most that a record names as causes.
+    const CAUSES: usize = 8;
+
+    /// Adds a wait to the time of its cause, one more than [`CauseWords::ranks`]. If the record has that many others, the
+    /// one with the least time makes place for a longer wait.
+    pub(crate) fn caused_by(&self, ranks: u64, nanoseconds: u64) {
+        let of = |cause: &&CauseWords| cause.ranks.load() == ranks;
+        let least = || self.causes.iter().min_by_key(|cause| cause.nanoseconds.load());
+        let Some(cause) = self.causes.iter().find(of).or_else(least) else { return };
+        let before = if of(&cause) { cause.nanoseconds.load() } else { 0 };
+        if of(&cause) || cause.nanoseconds.load() < nanoseconds {
+            cause.ranks.store(ranks);
+            cause.nanoseconds.store(before + nanoseconds);
+        }
+    }
+}
+
+/// For how long a wait was for one rank.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct CauseWords {
+    /// The rank that was late, or held the lock, and the rank whose lock it was, each plus one and zero if unknown or
+    /// none: in the lower and the upper half.
+    pub(crate) ranks: Word64,
+    pub(crate) nanoseconds: Word64,
+}
+
+impl CauseWords {
+    pub(crate) fn pack(late: Option<u32>, lock_of: Option<u32>) -> u64 {
+        let half = |rank: Option<u32>| rank.map_or(0, |rank| u64::from(rank) + 1);
+        half(lock_of) << 32 | half(late)
+    }
+
+    pub(crate) fn unpack(ranks: u64) -> (Option<u32>, Option<u32>) {
+        let rank = |half: u64| (half as u32).checked_sub(1);
+        (rank(ranks), rank(ranks >> 32))
+    }
 }
 
 /// A text of at most `N` times eight bytes.
@@ -84,6 +174,36 @@ impl<const N: usize> TextWords<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longest_causes_are_kept() {
+        let record = WaitStatisticsWords {
+            what: Word64::default(),
+            lasted: TimesWords {
+                times: Word64::default(),
+                nanoseconds: Word64::default(),
+                longest: Word64::default(),
+            },
+            window: TextWords(Default::default()),
+            line: TextWords(Default::default()),
+            awaited: Word32::default(),
+            causes: Default::default(),
+        };
+        for rank in 0..12 {
+            let ranks = CauseWords::pack(Some(rank), Some(7));
+            assert_eq!(CauseWords::unpack(ranks), (Some(rank), Some(7)));
+            record.caused_by(ranks, 10 * u64::from(rank));
+            record.caused_by(ranks, 10);
+        }
+        record.caused_by(CauseWords::pack(Some(11), Some(7)), 1_000);
+        let found = |rank| {
+            let is_it =
+                |cause: &&CauseWords| CauseWords::unpack(cause.ranks.load()).0 == Some(rank);
+            record.causes.iter().find(is_it).map(|cause| cause.nanoseconds.load())
+        };
+        assert_eq!((found(11), found(10), found(0)), (Some(1_120), Some(110), None));
+        assert_eq!(CauseWords::unpack(CauseWords::pack(None, None)), (None, None));
+    }
 
     #[test]
     fn a_text_keeps_its_end() {

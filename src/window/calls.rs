@@ -203,12 +203,14 @@ impl Calls {
         {
             header.set_name(name);
         }
+        self.context().renamed_window(self.mark, name);
     }
 
     /// [`Calls::enter`] for an operation of that many bytes on a rank.
     #[inline(always)]
     pub(crate) fn enter_operation(&self, call: Call, target: Rank, bytes: u64) -> InCall<'_> {
-        self.context().enter_operation(call, self.mark, target, bytes)
+        let world = |rank| self.comm().world_rank(rank);
+        self.context().enter_operation((call, self.mark), (target, bytes), world)
     }
 
     /// [`Context::try_operation`] on a rank of the window.

@@ -193,6 +193,8 @@ impl Making<'_> {
             checker.watch(window, &comm.context().excluded());
         }
         let aside = other.map(Aside::Foreign).or(check.clone().map(Aside::Checked));
+        let own = span_of_part(&parts, &unmapped, comm.rank().0);
+        comm.context().created_window(mark, own.len(), &name);
         let is_observed = comm.context().is_observed();
         let words = segment.place(block + plan.words)?;
         let transport = Transport::new(words, ranks()?, tree, aside, is_observed);
