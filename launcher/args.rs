@@ -192,6 +192,10 @@ struct Line {
     /// took the longest, and the lines of the program that waited the longest. Each call takes longer
     #[arg(long)]
     stats: bool,
+    /// Writes a page about the run to this file when the job ends, however it ends: what it waited for and where, in
+    /// words, pictures and tables; for a browser, in one file. Counts as --stats does
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// What each rank is bound to, in turn: none; socket; core, the hardware threads of a core; hwthread,
     /// one hardware thread. Unbound ranks that can have a core each avoid each other's cores
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = bind_to)]
@@ -364,8 +368,10 @@ pub struct Options {
     pub check: Option<Check>,
     /// Where the conflicts are written; then there is a check.
     pub check_report: Option<PathBuf>,
-    /// Whether the ranks count their calls.
+    /// Whether what the ranks have counted is printed.
     pub stats: bool,
+    /// Where the page about the run is written.
+    pub report: Option<PathBuf>,
     /// How many of the last calls of all ranks are printed when the job fails.
     pub calls: Option<u32>,
     pub target: Option<Target>,
@@ -374,7 +380,10 @@ pub struct Options {
 impl Options {
     /// What the ranks record about their calls.
     pub fn observation(&self) -> Observation {
-        Observation { is_checked: self.check.is_some(), is_counted: self.stats }
+        Observation {
+            is_checked: self.check.is_some(),
+            is_counted: self.stats || self.report.is_some(),
+        }
     }
 
     /// The program of that rank: the ranks of each program follow those of the one before.
@@ -480,6 +489,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         check: line.check.or(line.check_report.is_some().then_some(Check::End)),
         check_report: line.check_report,
         stats: line.stats,
+        report: line.report,
         calls: line.calls,
         target,
     })))
@@ -864,6 +874,7 @@ mod tests {
             vec!["-n", "2", "--bind-to", "moon", "true"],
             vec!["-n", "2", "--check=moon", "true"],
             vec!["-n", "2", "--check-report"],
+            vec!["-n", "2", "--report"],
             vec!["-n", "2", "--status", "1"],
             vec!["--status", "one"],
             vec!["--status", "1", "-t"],

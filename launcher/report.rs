@@ -2,8 +2,15 @@
 
 pub mod conflicts;
 pub mod deadlock;
+pub mod digest;
+pub mod file;
+mod findings;
 pub mod last_calls;
 pub mod live;
+#[cfg(test)]
+mod made_up;
+pub mod page;
+mod reason;
 pub mod standing;
 pub mod statistics;
 

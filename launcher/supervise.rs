@@ -14,7 +14,7 @@ use crate::launcher::oom::OutOfMemory;
 use crate::launcher::output::{Output, STREAMS, Streams, TerminalOf};
 use crate::launcher::panes::Panes;
 use crate::launcher::ranks::{self, Rank, Start};
-use crate::launcher::report::conflicts::ConflictFile;
+use crate::launcher::report::file::ReportFile;
 use crate::launcher::report::{self, Cause, RankEnd, Refusal};
 use crate::launcher::segment::NamedSegment;
 use crate::launcher::signals::{self, Taken};
@@ -27,7 +27,8 @@ use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
 
 /// How often the children are listed while ranks run, to reap orphans of the ranks.
 const REAP_EVERY: Duration = Duration::from_millis(100);
@@ -71,10 +72,10 @@ struct Supervisor<'a> {
     last_calls: Option<String>,
     phase: Phase,
     began: Instant,
+    began_at: SystemTime,
     /// When the job has lasted for its limit.
     deadline: Option<Instant>,
-    /// Where the conflicts are written at the end.
-    conflict_file: Option<ConflictFile>,
+    files: ReportFiles,
     /// Messages for the end of the job, besides the cause.
     notes: Vec<String>,
     reported: bool,
@@ -91,17 +92,33 @@ pub struct Own<'a> {
     pub panes: Option<&'a Panes>,
 }
 
+/// What is written to files at the end.
+struct ReportFiles {
+    /// The conflicts of a checked job.
+    conflicts: Option<ReportFile>,
+    /// The page about the run.
+    page: Option<ReportFile>,
+}
+
+impl ReportFiles {
+    fn create(options: &Options) -> Result<ReportFiles, Refusal> {
+        let create = |path: &Option<PathBuf>| path.as_deref().map(ReportFile::create).transpose();
+        let (conflicts, page) = (create(&options.check_report)?, create(&options.report)?);
+        Ok(ReportFiles { conflicts, page })
+    }
+}
+
 /// Runs the job; returns the exit code.
 pub fn run(options: &Options, segment: &NamedSegment, own: Own<'_>) -> Result<u8, Refusal> {
     let refused = |what| move |error| Refusal::system(what, error);
     own.panes.map_or(Ok(()), Panes::enter).map_err(refused("cannot use the pane of tmux"))?;
     let bytes = segment.bytes().or(options.segment_size);
     let observed = options.observation();
-    let conflict_file = options.check_report.as_deref().map(ConflictFile::create).transpose()?;
+    let files = ReportFiles::create(options)?;
     let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure, observed)
         .map_err(Refusal::job)?;
-    let mut supervisor = Supervisor::new(options, &job, &own, conflict_file)
-        .map_err(refused("cannot prepare the job"))?;
+    let mut supervisor =
+        Supervisor::new(options, &job, &own, files).map_err(refused("cannot prepare the job"))?;
     if options.has_foreground() {
         supervisor.foreground = Some(Foreground::of_this_process()?);
     }
@@ -124,7 +141,7 @@ impl<'a> Supervisor<'a> {
         options: &'a Options,
         job: &'a Job,
         own: &Own<'a>,
-        conflict_file: Option<ConflictFile>,
+        files: ReportFiles,
     ) -> io::Result<Supervisor<'a>> {
         let supervisor = Supervisor {
             options,
@@ -156,8 +173,9 @@ impl<'a> Supervisor<'a> {
             last_calls: None,
             phase: Phase::Running,
             began: Instant::now(),
+            began_at: SystemTime::now(),
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
-            conflict_file,
+            files,
             notes: Vec::new(),
             reported: false,
             abandoned: false,

@@ -301,22 +301,27 @@ fn an_error_without_debug_information_names_the_function() {
     assert!(stripped.success() && printed.contains(place), "{printed}");
 }
 
-/// Of random programs: each count and the bytes are those of a tool's wrappers.
+/// Of random programs: each count and the bytes are those of a tool's wrappers, also from rank to rank.
 #[test]
 fn statistics_are_what_a_tool_counts() {
     if !has("cc") || !has("timeout") {
         return;
     }
     let (program, launcher) = (compiled("ends/counted"), installed("rmarun"));
+    let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join("counted.html");
     for seed in 0..20 {
-        let ranks = (1 + seed % 5).to_string();
+        let ranks = 1 + seed % 5;
         let mut command = Command::new("timeout");
-        command.arg(LIMIT).arg(launcher.get_program()).args(["--stats", "-n", &ranks]);
-        let output = command.arg(&program).arg(seed.to_string()).output().unwrap();
+        command.arg(LIMIT).arg(launcher.get_program()).args(["--stats", "--report"]).arg(&page);
+        command.args(["-n", &ranks.to_string()]).arg(&program).arg(seed.to_string());
+        let output = command.output().unwrap();
         let (wanted, printed) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "seed {seed}: {printed}");
-        assert_eq!(wanted.lines().count(), 9, "seed {seed}: {wanted}");
-        for line in wanted.lines().filter(|line| !line.ends_with(" 0 0")) {
+        let (pairs, calls): (Vec<_>, Vec<_>) =
+            wanted.lines().partition(|line| line.starts_with("pair "));
+        assert_eq!((pairs.len(), calls.len()), (ranks * ranks, 9), "seed {seed}: {wanted}");
+        same_pairs(&pairs, &std::fs::read_to_string(&page).unwrap());
+        for line in calls.iter().filter(|line| !line.ends_with(" 0 0")) {
             let (call, counts) = line.split_once(' ').expect("a call and its counts");
             let rows = printed.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
             let mut rows = rows.skip_while(|row| !row.contains(&"calls"));
@@ -325,6 +330,21 @@ fn statistics_are_what_a_tool_counts() {
             assert_eq!(found, counts, "seed {seed}, {call}: {printed}");
         }
     }
+}
+
+/// The pairs of ranks in a page are these.
+fn same_pairs(wanted: &[&str], page: &str) {
+    let table = page.split("<h2>Data between ranks</h2>").nth(1).unwrap_or_default();
+    let table = table.split("</section>").next().unwrap_or_default();
+    let is_there = |line: &&&str| !line.ends_with(" 0 0");
+    for line in wanted.iter().filter(is_there) {
+        let numbers = line.split(' ').skip(1);
+        let cells: String =
+            numbers.map(|number| format!("<td class=\"number\">{number}</td>")).collect();
+        assert!(table.contains(&format!("<tr>{cells}</tr>")), "{line}: {table}");
+    }
+    let rows = table.matches("<tr><td").count();
+    assert_eq!(rows, wanted.iter().filter(is_there).count(), "{table}");
 }
 
 /// An unmodified program: both accesses are named with their lines.

@@ -1,41 +1,12 @@
 //! What `rmarun --check` has found: the last message of the job, and the file of `--check-report`.
 
-use super::Refusal;
 use crate::launch::{Conflict, ConflictAccess, Conflicts, Job};
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
 
-/// The file of `--check-report`.
-pub struct ConflictFile {
-    path: PathBuf,
-    file: File,
-}
-
-impl ConflictFile {
-    /// Creates it, or empties it, before any rank runs.
-    pub fn create(path: &Path) -> Result<ConflictFile, Refusal> {
-        let file =
-            File::create(path).map_err(|error| Refusal::system(&cannot_write(path), error))?;
-        Ok(ConflictFile { path: path.to_owned(), file })
-    }
-
-    /// Writes the conflicts of a job of that many ranks that ends with `code`. Returns what to print if it fails.
-    pub fn write(self, job: &Job, ranks: u32, code: u8) -> Option<String> {
-        let ConflictFile { path, file } = self;
-        let is_incomplete = job.conflicts().is_none_or(|found| found.is_incomplete);
-        let written = to_file(file, &document(ranks, code, &job.all_conflicts(), is_incomplete));
-        written.err().map(|error| Refusal::system(&cannot_write(&path), error).to_string())
-    }
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write the report '{}'", path.display())
-}
-
-fn to_file(mut file: File, document: &Value) -> io::Result<()> {
-    file.write_all(format!("{document:#}\n").as_bytes())
+/// The text of the file of `--check-report`, for a job of that many ranks that ends with `code`.
+pub fn text(job: &Job, ranks: u32, code: u8) -> String {
+    let is_incomplete = job.conflicts().is_none_or(|found| found.is_incomplete);
+    format!("{:#}\n", document(ranks, code, &job.all_conflicts(), is_incomplete))
 }
 
 /// All conflicts of a job, as docs/check.md describes them.

@@ -1,10 +1,11 @@
 //! The end of a job, from the first cause to the last message.
 
 use super::Supervisor;
-use crate::launch::{Conflicts, OnFailure};
+use crate::launch::{Conflicts, OnFailure, RankStatistics};
 use crate::launcher::args::{Check, OnDeadlock, Options};
 use crate::launcher::foreground::Foreground;
-use crate::launcher::report::{self, Cause, How, conflicts, last_calls, statistics};
+use crate::launcher::report::page::{self, RunFacts};
+use crate::launcher::report::{self, Cause, How, conflicts, digest, last_calls, statistics};
 use crate::launcher::signals::{ASKS, GUARD_DIED, SECOND_AFTER};
 use crate::launcher::{guard, inquiry, ranks, tree};
 use nix::sys::signal::{Signal, kill};
@@ -325,17 +326,14 @@ impl Supervisor<'_> {
         let drained = self.output.is_drained() || self.abandoned;
         let (code, word) = self.verdict();
         if !self.reported && (drained || since.elapsed() >= REPORT_AFTER) {
-            if let Some(file) = self.conflict_file.take() {
-                self.notes.extend(file.write(self.job, self.options.ranks, code));
-            }
+            let counted = self.counted();
+            self.write_files(&counted, code, word.as_deref());
             let seconds = self.began.elapsed().as_secs_f64();
             let took = format!("the job took {seconds:.2} s; exit code {code}");
             let took = Some(took).filter(|_| self.options.verbose);
             let check = self.conflicts().and_then(|found| conflicts::summary(found, code));
-            let ranks = 0..self.options.ranks;
-            let counted: Vec<_> = ranks.filter_map(|rank| self.job.statistics(rank)).collect();
-            let has_joined = counted.iter().any(|rank| rank.nanoseconds > 0);
-            let counts = has_joined.then(|| statistics::table(&counted));
+            let is_shown = self.options.stats && digest::has_joined(&counted);
+            let counts = is_shown.then(|| statistics::table(&counted));
             let last = self.last_calls.iter().chain(&counts).chain(&check).chain(&word);
             let is_wanted = |text: &&String| !self.options.quiet || !text.starts_with("note:");
             let messages = self.notes.iter().chain(last).chain(&took).filter(is_wanted);
@@ -343,6 +341,24 @@ impl Supervisor<'_> {
             self.reported = self.output.print(&messages);
         }
         drained.then_some(code)
+    }
+
+    /// What the ranks have counted; none in a job that counts nothing.
+    fn counted(&self) -> Vec<RankStatistics> {
+        (0..self.options.ranks).filter_map(|rank| self.job.statistics(rank)).collect()
+    }
+
+    /// Writes the files that the user has asked for, once.
+    fn write_files(&mut self, counted: &[RankStatistics], code: u8, word: Option<&str>) {
+        let ranks = self.options.ranks;
+        if let Some(file) = self.files.conflicts.take() {
+            self.notes.extend(file.write(&conflicts::text(self.job, ranks, code)));
+        }
+        if let Some(file) = self.files.page.take() {
+            let run =
+                RunFacts::new(self.options, (code, word), self.began_at, self.began.elapsed());
+            self.notes.extend(file.write(&page::text(&run, counted)));
+        }
     }
 
     /// At the first failure: keeps the last calls of the ranks that the message about it names, or of all if the

@@ -118,6 +118,7 @@ const HELP: [&str; 48] = [
     "--cpu-set <LIST>",
     "--report-bindings",
     "--stats",
+    "--report <FILE>",
     "PMI_RANK",
     "Several programs:",
     "Words of other launchers:",

@@ -19,6 +19,7 @@ mod orphans;
 mod output;
 mod placement;
 mod python;
+mod report;
 mod segments;
 mod singleton;
 mod statistics;

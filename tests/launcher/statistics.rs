@@ -48,7 +48,7 @@ fn make(ranks: u32, options: &[&str]) -> Run {
 }
 
 /// The cells of the rows of a table, by its heading.
-fn table<'r>(run: &'r Run, heading: &str) -> Vec<Vec<&'r str>> {
+pub fn table<'r>(run: &'r Run, heading: &str) -> Vec<Vec<&'r str>> {
     let lines = run.stderr.lines().filter_map(|line| line.strip_prefix("rmarun: "));
     let rows = lines.skip_while(|line| !line.starts_with(heading)).skip(1);
     rows.take_while(|line| line.starts_with("  ")).map(|row| cells_of(row.trim_start())).collect()

@@ -1,5 +1,6 @@
 /* Random calls, counted by a wrapper of each, as a tool would. Rank 0 prints how often all ranks have made each, and the
- * bytes: for the comparison with `rmarun --stats`. The argument is the seed. */
+ * bytes, and what each rank has moved to and from each: for the comparison with `rmarun --stats` and `--report`. The
+ * argument is the seed. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,27 +19,53 @@ static void count(int kind, int elements, MPI_Datatype datatype) {
     bytes[kind] += (long long)elements * size;
 }
 
+enum { MOST = 16 };
+/* Operations and bytes of this rank by the other rank's number in the world. */
+static long long traffic[MOST][2];
+
+static void count_to(int rank, MPI_Group group, int elements, MPI_Datatype datatype) {
+    int size, to;
+    MPI_Group world;
+    PMPI_Type_size(datatype, &size);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Group_translate_ranks(group, 1, &rank, world, &to);
+    PMPI_Group_free(&world);
+    traffic[to][0]++;
+    traffic[to][1] += (long long)elements * size;
+}
+
+static void count_operation(int target, MPI_Win win, int elements, MPI_Datatype datatype) {
+    MPI_Group group;
+    PMPI_Win_get_group(win, &group);
+    count_to(target, group, elements, datatype);
+    PMPI_Group_free(&group);
+}
+
 int MPI_Put(const void *from, int n, MPI_Datatype of, int target, MPI_Aint disp, int m, MPI_Datatype to,
             MPI_Win win) {
     count(PUT, n, of);
+    count_operation(target, win, n, of);
     return PMPI_Put(from, n, of, target, disp, m, to, win);
 }
 
 int MPI_Get(void *into, int n, MPI_Datatype of, int target, MPI_Aint disp, int m, MPI_Datatype from,
             MPI_Win win) {
     count(GET, n, of);
+    count_operation(target, win, n, of);
     return PMPI_Get(into, n, of, target, disp, m, from, win);
 }
 
 int MPI_Accumulate(const void *from, int n, MPI_Datatype of, int target, MPI_Aint disp, int m,
                    MPI_Datatype to, MPI_Op op, MPI_Win win) {
     count(ACCUMULATE, n, of);
+    count_operation(target, win, n, of);
     return PMPI_Accumulate(from, n, of, target, disp, m, to, op, win);
 }
 
 int MPI_Fetch_and_op(const void *from, void *result, MPI_Datatype of, int target, MPI_Aint disp,
                      MPI_Op op, MPI_Win win) {
     count(FETCH, 1, of);
+    count_operation(target, win, 1, of);
     return PMPI_Fetch_and_op(from, result, of, target, disp, op, win);
 }
 
@@ -59,6 +86,10 @@ int MPI_Barrier(MPI_Comm comm) {
 
 int MPI_Send(const void *from, int n, MPI_Datatype of, int to, int tag, MPI_Comm comm) {
     count(SEND, n, of);
+    MPI_Group group;
+    PMPI_Comm_group(comm, &group);
+    count_to(to, group, n, of);
+    PMPI_Group_free(&group);
     return PMPI_Send(from, n, of, to, tag, comm);
 }
 
@@ -100,8 +131,11 @@ int main(int argc, char **argv) {
     MPI_Type_commit(&column);
     long long *base;
     MPI_Win win;
-    MPI_Win_allocate((64 + 64 * ranks) * sizeof(*base), sizeof(*base), MPI_INFO_NULL, MPI_COMM_WORLD,
-                     &base, &win);
+    /* The ranks of the window are not those of the world. */
+    MPI_Comm reversed;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reversed);
+    MPI_Win_allocate((64 + 64 * ranks) * sizeof(*base), sizeof(*base), MPI_INFO_NULL, reversed, &base,
+                     &win);
     MPI_Win_set_name(win, "table");
     srand(seed);
     int rounds = 3 + rand() % 5;
@@ -136,8 +170,16 @@ int main(int argc, char **argv) {
     for (int kind = 0; rank == 0 && kind < KINDS; kind++) {
         printf("%s %lld %lld\n", names[kind], all[0][kind], all[1][kind]);
     }
+    long long matrix[MOST][MOST][2];
+    PMPI_Gather(traffic, 2 * MOST, MPI_LONG_LONG, matrix, 2 * MOST, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+    for (int from = 0; rank == 0 && from < ranks; from++) {
+        for (int to = 0; to < ranks; to++) {
+            printf("pair %d %d %lld %lld\n", from, to, matrix[from][to][0], matrix[from][to][1]);
+        }
+    }
     MPI_Type_free(&column);
     MPI_Win_free(&win);
+    MPI_Comm_free(&reversed);
     MPI_Finalize();
     return 0;
 }
