@@ -96,7 +96,7 @@ fn a_segment_that_cannot_be_is_one_line() {
 }
 
 /// What has to be in the help.
-const HELP: [&str; 48] = [
+const HELP: [&str; 49] = [
     "-n, --ranks",
     "--tag-output",
     "--require-join",
