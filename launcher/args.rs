@@ -180,9 +180,10 @@ struct Line {
     deadlock: OnDeadlock,
     /// Checks the one-sided operations of all ranks for accesses to the same bytes that nothing orders, and
     /// prints both, with the program's lines. The job then ends with code 124; with --check=report, with
-    /// its own
+    /// its own. With --check=late operations also take effect as late as MPI permits: no put, get or
+    /// accumulate before the call that completes it. --check=late,report does both
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true,
-          default_missing_value = "end", value_parser = check)]
+          default_missing_value = "", value_parser = check)]
     check: Option<Check>,
     /// Writes what --check has found to this file as JSON when the job ends, however it ends; implies
     /// --check
@@ -330,13 +331,13 @@ pub enum MpiLibrary {
     Keep,
 }
 
-/// The exit code of a job whose accesses conflict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Check {
-    /// 124, unless the job has failed.
-    End,
-    /// That of the job.
-    Report,
+/// How accesses are checked for conflicts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Check {
+    /// The exit code of a job whose accesses conflict is its own; otherwise it is 124, unless the job has failed.
+    pub only_reports: bool,
+    /// Operations take effect only when a call completes them.
+    pub is_late: bool,
 }
 
 /// A checked command line.
@@ -382,6 +383,7 @@ impl Options {
     pub fn observation(&self) -> Observation {
         Observation {
             is_checked: self.check.is_some(),
+            is_late: self.check.is_some_and(|check| check.is_late),
             is_counted: self.stats || self.report.is_some(),
         }
     }
@@ -486,7 +488,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         placing: Placing { to: line.bind_to, by: line.map_by, only: line.cpu_set },
         report_bindings: line.report_bindings,
         deadlock: line.deadlock,
-        check: line.check.or(line.check_report.is_some().then_some(Check::End)),
+        check: line.check.or(line.check_report.is_some().then(Check::default)),
         check_report: line.check_report,
         stats: line.stats,
         report: line.report,
@@ -657,11 +659,16 @@ fn mpi_library(text: &str) -> Result<MpiLibrary, String> {
 }
 
 fn check(text: &str) -> Result<Check, String> {
-    match text {
-        "end" => Ok(Check::End),
-        "report" => Ok(Check::Report),
-        _ => Err("it is --check or --check=report".to_owned()),
+    let mut check = Check::default();
+    for word in text.split(',').filter(|_| !text.is_empty()) {
+        match word {
+            "end" => check.only_reports = false,
+            "report" => check.only_reports = true,
+            "late" => check.is_late = true,
+            _ => return Err("it is --check, or --check= with report, late or both".to_owned()),
+        }
     }
+    Ok(check)
 }
 
 fn bind_to(text: &str) -> Result<BindTo, String> {
@@ -838,7 +845,15 @@ mod tests {
 
     #[test]
     fn a_check_takes_its_value_by_an_equals_sign() {
-        for (line, check) in [("--check", Check::End), ("--check=report", Check::Report)] {
+        for (line, only_reports, is_late) in [
+            ("--check", false, false),
+            ("--check=end", false, false),
+            ("--check=report", true, false),
+            ("--check=late", false, true),
+            ("--check=late,report", true, true),
+            ("--check=report,late", true, true),
+        ] {
+            let check = Check { only_reports, is_late };
             let options = options(&["-n", "2", line, "./app"]).unwrap();
             assert_eq!(
                 (options.check, &options.programs[0].arguments[..]),
@@ -849,7 +864,8 @@ mod tests {
 
     #[test]
     fn a_report_of_conflicts_implies_the_check() {
-        for (line, check) in [(&["--check=report"][..], Check::Report), (&[], Check::End)] {
+        for (line, only_reports) in [(&["--check=report"][..], true), (&[], false)] {
+            let check = Check { only_reports, ..Check::default() };
             let line = [&["-n", "2", "--check-report", "c.json"], line, &["./app"]].concat();
             let options = options(&line).unwrap();
             assert_eq!((options.check, options.check_report), (Some(check), Some("c.json".into())));
@@ -873,6 +889,7 @@ mod tests {
             vec!["-n", "2", "--deadlock=maybe", "true"],
             vec!["-n", "2", "--bind-to", "moon", "true"],
             vec!["-n", "2", "--check=moon", "true"],
+            vec!["-n", "2", "--check=late,", "true"],
             vec!["-n", "2", "--check-report"],
             vec!["-n", "2", "--report"],
             vec!["-n", "2", "--status", "1"],

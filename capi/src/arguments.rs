@@ -220,14 +220,14 @@ impl Address {
     #[inline]
     pub fn origin<'d>(self, count: usize, datatype: &'d CommittedDatatype) -> Origin<'d> {
         // SAFETY: 1. and 2.: promise 3.
-        unsafe { Origin::new(self.0.cast_const().cast(), count, datatype) }
+        unsafe { Origin::lasting(self.0.cast_const().cast(), count, datatype) }
     }
 
     /// The buffer of a communication that writes it.
     #[inline]
     pub fn origin_mut<'d>(self, count: usize, datatype: &'d CommittedDatatype) -> OriginMut<'d> {
         // SAFETY: 1. and 2.: promise 3; C has no memory that may not be read.
-        unsafe { OriginMut::new(self.0.cast(), count, datatype) }
+        unsafe { OriginMut::lasting(self.0.cast(), count, datatype) }
     }
 
     /// `bytes` bytes there, as memory of a window.

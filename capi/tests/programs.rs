@@ -494,6 +494,44 @@ fn accesses_of_the_program_itself_are_found() {
     }
 }
 
+/// Cases of `ends/late.c`: what is printed where operations take effect late, and whether the program has conflicts.
+const LATE: [(&str, &[&str], bool); 6] = [
+    ("result", &["result: 0xeeeeeeee"], false),
+    ("visible", &["put: 0x7", "sum: 0x7"], false),
+    ("changed", &["delivered: 0x6"], true),
+    ("fetched", &["fetched: 0xeeeeeeee"], false),
+    ("flushed", &[], false),
+    ("exposed", &[], false),
+];
+
+/// A program that relies on operations that take effect at once does not find that where they take effect late. A legal one
+/// does not notice.
+#[test]
+fn operations_take_effect_as_late_as_they_may() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = compiled("ends/late");
+    for memory in [None, Some("private")] {
+        let run = |option: &str, case: &str| {
+            let mut command = Command::new("timeout");
+            command.arg(LIMIT).arg(installed("rmarun").get_program()).args([option, "-n", "2"]);
+            let output = command.arg(&program).arg(case).args(memory).output().unwrap();
+            (output.status.code(), text(&output.stdout), text(&output.stderr))
+        };
+        for (case, wrong, conflicts) in LATE {
+            let (code, found, printed) = run("--check=late", case);
+            let expected = if wrong.is_empty() { 0 } else { 3 };
+            assert_eq!(code, Some(expected), "{case}: {found}{printed}");
+            assert_eq!(found.lines().collect::<Vec<_>>(), wrong, "{case}: {printed}");
+            assert_eq!(printed.contains("onesided: conflict"), conflicts, "{case}: {printed}");
+            let (code, found, printed) = run("--check=report", case);
+            assert_eq!((code, &*found), (Some(0), ""), "{case}: {printed}");
+        }
+        assert_eq!(run("--check=late,report", "flushed").0, Some(0));
+    }
+}
+
 /// A job that deadlocks writes the report of its conflicts, too.
 #[test]
 fn a_deadlock_has_a_report_of_conflicts() {

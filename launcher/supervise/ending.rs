@@ -420,7 +420,9 @@ impl Supervisor<'_> {
     /// The code of a job without failures.
     fn code_of_check(&self) -> u8 {
         match (self.options.check, self.conflicts()) {
-            (Some(Check::End), Some(found)) if found.pairs > 0 => report::CONFLICTS,
+            (Some(Check { only_reports: false, .. }), Some(found)) if found.pairs > 0 => {
+                report::CONFLICTS
+            }
             _ => 0,
         }
     }

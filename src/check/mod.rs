@@ -17,6 +17,7 @@
 
 mod assertions;
 mod buffers;
+mod late;
 mod nocheck;
 mod own;
 mod report;
@@ -28,6 +29,7 @@ mod window;
 
 pub(crate) use assertions::{Asserted, EpochKind};
 pub(crate) use buffers::OwnBuffer;
+pub(crate) use late::Delayed;
 pub(crate) use nocheck::Holding;
 pub use own::FindLineOf;
 pub(crate) use own::{OwnAccess, is_watched};
@@ -84,6 +86,8 @@ impl CheckedAccess {
 /// What this process needs for the check.
 pub(crate) struct Checker {
     rank: u32,
+    /// Whether operations take effect late.
+    pub(crate) is_late: bool,
     words: Placed<CheckWords>,
     sites: PlacedSlice<SiteWords>,
     conflicts: PlacedSlice<ConflictWords>,
@@ -140,6 +144,7 @@ impl Checker {
     /// The checker of a rank, if its job is checked.
     pub(crate) fn join(segment: &Arc<Segment>, rank: u32) -> Result<Option<Box<Checker>>> {
         let Some(tables) = segment.layout().check else { return Ok(None) };
+        let is_late = segment.layout().is_late;
         let ranks = segment.layout().ranks as usize;
         let mut clock = vec![0; ranks];
         clock[rank as usize] = 1;
@@ -158,6 +163,7 @@ impl Checker {
         };
         Ok(Some(Box::new(Checker {
             rank,
+            is_late,
             words: segment.place(tables.words)?,
             sites: segment.place_all(tables.sites, CheckTables::SITES as usize)?,
             conflicts: segment.place_all(tables.conflicts, CheckTables::CONFLICTS as usize)?,

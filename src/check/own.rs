@@ -210,6 +210,13 @@ impl Checker {
         own.parts.push((bytes, Arc::downgrade(window)));
     }
 
+    /// Whether this rank exposes some of these bytes.
+    pub(crate) fn is_exposed(&self, address: usize, bytes: u64) -> bool {
+        let end = address.saturating_add(bytes as usize);
+        let own = self.own();
+        own.parts.iter().any(|(part, _)| part.start < end && address < part.end)
+    }
+
     /// The program itself accesses these bytes. Blocks while other ranks access its part.
     pub(crate) fn accessed(&self, waiter: &Waiter<'_>, access: &OwnAccess) {
         let bytes = access.range();

@@ -18,6 +18,12 @@ pub(crate) fn take_request() -> Option<u64> {
     Some(LATEST.take()).filter(|number| *number != 0)
 }
 
+/// The number of the request of an operation that this thread has just issued, as long as it has not been taken; zero
+/// without one.
+pub(super) fn request_of(access: &CheckedAccess) -> u64 {
+    if access.call.has_request() { LATEST.get() } else { 0 }
+}
+
 /// Numbers of requests.
 #[derive(Default)]
 pub(super) struct OpenRequests {
@@ -44,6 +50,7 @@ impl CheckedWindow {
     /// The program knows that the operation of a request is complete. Blocks while another rank uses the tables of the
     /// check.
     pub(crate) fn waited_for(&self, checker: &Checker, waiter: &Waiter<'_>, request: u64) {
+        self.late_request(request);
         self.completed_here(checker, waiter, "wait", |of| of.has_request(request));
         checker.complete_reads(|key| key.request == request);
     }

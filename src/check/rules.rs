@@ -68,7 +68,7 @@ impl AccessKind {
     }
 
     /// Whether it has a predefined datatype.
-    pub(super) fn is_accumulate(self) -> bool {
+    pub(crate) fn is_accumulate(self) -> bool {
         matches!(self, Update | Fetch)
     }
 

@@ -14,6 +14,7 @@
 //! A lock or start with NOCHECK synchronises nothing.
 
 use super::assertions::LatestStore;
+use super::late::LateAccesses;
 use super::report::{self, Conflict, FoundConflict};
 use super::shadow::{Accessing, GRANULE_BYTES, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, mask_of};
@@ -53,7 +54,7 @@ const OF_WINDOW: usize = 2;
 const FENCES: usize = 2;
 
 /// Bytes of one rank's part, for the shadow.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteRun {
     pub(crate) start: u64,
     pub(crate) bytes: u64,
@@ -83,6 +84,7 @@ pub(crate) struct CheckedWindow {
     /// Fences of this rank.
     pub(super) fences: Word32,
     pub(super) latest_store: LatestStore,
+    pub(super) late: LateAccesses,
     /// Which operations concurrent accumulates of one element may have.
     ops: ConcurrentOps,
     pages: PlacedSlice<PageWords>,
@@ -189,6 +191,7 @@ impl CheckedWindow {
             origins: segment.place_all(at + tables.origins, ranks * ranks)?,
             fences: Word32::default(),
             latest_store: LatestStore::default(),
+            late: LateAccesses::default(),
             ops: of.ops,
             heads: segment.place_all(at + tables.heads, pages as usize)?,
             pages: segment.place_all(at + tables.pages, pages as usize)?,
@@ -351,6 +354,7 @@ impl CheckedWindow {
         call: Call,
         target: Option<u32>,
     ) {
+        self.late_operations(target);
         self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
         checker.complete(self.block, target);
         match target {
@@ -425,12 +429,48 @@ impl CheckedWindow {
         act: impl FnOnce() -> R,
     ) -> R {
         checker.settle(waiter);
-        let is_compared = self.compared(target).is_some();
         // It comes into the cache while the rank waits for the lock.
         let first = accessed.runs.first().map(|run| run.start / GRANULE_BYTES);
         if let Some(granule) = first.and_then(|first| self.granule(target, first)) {
             granule[0].expect_update();
         }
+        let judge = |stored: &[StoredPage]| {
+            let line = line_by_binding();
+            let of = (access, target, line.as_deref());
+            self.judge((checker, waiter), of, accessed, stored)
+        };
+        self.act(waiter, (access.kind, target), accessed, judge, act)
+    }
+
+    /// An access of this rank that was judged before, and does it by `act`. Blocks while another rank accesses the part.
+    pub(crate) fn take_effect<R>(
+        &self,
+        checker: &Checker,
+        waiter: &Waiter<'_>,
+        (kind, target): (AccessKind, u32),
+        accessed: &AccessedBytes<'_>,
+        act: impl FnOnce() -> R,
+    ) -> R {
+        let judge = |stored: &[StoredPage]| match stored.is_empty() {
+            true => Vec::new(),
+            false => {
+                let state = &mut *checker.state();
+                self.record_stores((checker, waiter), state, target, stored, None)
+            }
+        };
+        self.act(waiter, (kind, target), accessed, judge, act)
+    }
+
+    /// Does an access by `act`, after `judge` has had the stores of the owner that it finds.
+    fn act<R>(
+        &self,
+        waiter: &Waiter<'_>,
+        (kind, target): (AccessKind, u32),
+        accessed: &AccessedBytes<'_>,
+        judge: impl FnOnce(&[StoredPage]) -> Vec<Conflict>,
+        act: impl FnOnce() -> R,
+    ) -> R {
+        let is_compared = self.compared(target).is_some();
         let (mut act, mut done, mut new) = (Some(act), None, Vec::new());
         // If the job ends, so does the check.
         let _ = self.parts[target as usize].lock.0.run(SITES, waiter, |_| {
@@ -438,12 +478,10 @@ impl CheckedWindow {
                 true => self.changed(target, accessed),
                 false => Vec::new(),
             };
-            let line = line_by_binding();
-            let of = (access, target, line.as_deref());
-            new = self.judge((checker, waiter), of, accessed, &stored);
+            new = judge(&stored);
             if is_compared {
                 done = act.take().map(|act| act());
-                if !access.kind.only_reads() {
+                if !kind.only_reads() {
                     self.written(target, accessed);
                 }
             }

@@ -43,6 +43,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct Origin<'d> {
     pub(super) start: *const u8,
     pub(super) layout: Layout<'d>,
+    /// Whether it is valid until the operation is complete; otherwise until the call returns.
+    pub(super) is_lasting: bool,
 }
 
 /// An origin buffer that is written.
@@ -69,6 +71,8 @@ pub struct Origin<'d> {
 pub struct OriginMut<'d> {
     pub(super) start: *mut u8,
     pub(super) layout: Layout<'d>,
+    /// As of an [`Origin`].
+    pub(super) is_lasting: bool,
 }
 
 impl<'d> Origin<'d> {
@@ -85,13 +89,33 @@ impl<'d> Origin<'d> {
         count: usize,
         datatype: impl Into<&'d CommittedDatatype>,
     ) -> Origin<'d> {
-        Origin { start, layout: Layout::new(count, datatype) }
+        Origin { start, layout: Layout::new(count, datatype), is_lasting: false }
+    }
+
+    /// The same, of a buffer that an operation may use until it is complete in this process, as MPI's
+    /// functions demand it (MPI-4.1 §12.3).
+    ///
+    /// # Safety
+    /// The obligations of [`Origin::new`], until the standard allows the reuse of the buffer.
+    #[inline(always)]
+    pub unsafe fn lasting(
+        start: *const u8,
+        count: usize,
+        datatype: impl Into<&'d CommittedDatatype>,
+    ) -> Origin<'d> {
+        Origin { start, layout: Layout::new(count, datatype), is_lasting: true }
     }
 
     /// A slice, which stays borrowed.
     #[inline(always)]
     pub(super) fn of_slice<T: Element>(slice: &'d [T]) -> Origin<'d> {
-        Origin { start: slice.as_ptr().cast(), layout: Layout::of_slice::<T>(slice.len()) }
+        Origin::of_bytes(slice.as_ptr().cast(), Layout::of_slice::<T>(slice.len()))
+    }
+
+    /// Of memory that its maker may use as long.
+    #[inline(always)]
+    fn of_bytes(start: *const u8, layout: Layout<'d>) -> Origin<'d> {
+        Origin { start, layout, is_lasting: false }
     }
 
     /// Where the elements lie in the buffer.
@@ -110,10 +134,10 @@ impl<'d> Origin<'d> {
     #[inline]
     pub(crate) fn of<T: Pod>(shaped: Shaped<'d, 'd, T>) -> Origin<'d> {
         if let Some(bytes) = shaped.all() {
-            return Origin { start: bytes.as_ptr(), layout: Layout::of_slice::<T>(shaped.len()) };
+            return Origin::of_bytes(bytes.as_ptr(), Layout::of_slice::<T>(shaped.len()));
         }
         let (bytes, datatype, count) = shaped.parts();
-        Origin { start: bytes.as_ptr(), layout: Layout::new(count, datatype) }
+        Origin::of_bytes(bytes.as_ptr(), Layout::new(count, datatype))
     }
 
     /// The buffer as a slice, if it lies in memory as one.
@@ -153,13 +177,13 @@ impl<'d> LocalLayout<'d> {
     /// The buffer from which it was made.
     #[inline(always)]
     pub(super) fn origin(self) -> Origin<'d> {
-        Origin { start: self.zero, layout: self.layout }
+        Origin::of_bytes(self.zero, self.layout)
     }
 
     /// [`LocalLayout::origin`] of one that is written.
     #[inline(always)]
     pub(super) fn origin_mut(self) -> OriginMut<'d> {
-        OriginMut { start: self.zero.cast_mut(), layout: self.layout }
+        OriginMut::of_bytes(self.zero.cast_mut(), self.layout)
     }
 }
 
@@ -175,7 +199,27 @@ impl<'d> OriginMut<'d> {
         count: usize,
         datatype: impl Into<&'d CommittedDatatype>,
     ) -> OriginMut<'d> {
-        OriginMut { start, layout: Layout::new(count, datatype) }
+        OriginMut { start, layout: Layout::new(count, datatype), is_lasting: false }
+    }
+
+    /// The same, of a buffer that an operation may write until it is complete in this process
+    /// (MPI-4.1 §12.3).
+    ///
+    /// # Safety
+    /// The obligations of [`OriginMut::new`], until the standard allows the reuse of the buffer.
+    #[inline(always)]
+    pub unsafe fn lasting(
+        start: *mut u8,
+        count: usize,
+        datatype: impl Into<&'d CommittedDatatype>,
+    ) -> OriginMut<'d> {
+        OriginMut { start, layout: Layout::new(count, datatype), is_lasting: true }
+    }
+
+    /// Of memory that its maker may use as long.
+    #[inline(always)]
+    fn of_bytes(start: *mut u8, layout: Layout<'d>) -> OriginMut<'d> {
+        OriginMut { start, layout, is_lasting: false }
     }
 
     /// Where its elements lie.
@@ -188,7 +232,7 @@ impl<'d> OriginMut<'d> {
     #[inline(always)]
     pub(super) fn of_slice<T: Element>(slice: &'d mut [T]) -> OriginMut<'d> {
         let layout = Layout::of_slice::<T>(slice.len());
-        OriginMut { start: slice.as_mut_ptr().cast(), layout }
+        OriginMut::of_bytes(slice.as_mut_ptr().cast(), layout)
     }
 
     /// Address, number of instances and datatype.
@@ -202,10 +246,10 @@ impl<'d> OriginMut<'d> {
     pub(crate) fn of<T: Pod>(mut shaped: ShapedMut<'d, 'd, T>) -> OriginMut<'d> {
         let len = shaped.len();
         if let Some(bytes) = shaped.all() {
-            return OriginMut { start: bytes.as_mut_ptr(), layout: Layout::of_slice::<T>(len) };
+            return OriginMut::of_bytes(bytes.as_mut_ptr(), Layout::of_slice::<T>(len));
         }
         let (bytes, datatype, count) = shaped.parts();
-        OriginMut { start: bytes.as_mut_ptr(), layout: Layout::new(count, datatype) }
+        OriginMut::of_bytes(bytes.as_mut_ptr(), Layout::new(count, datatype))
     }
 
     /// The elements as a slice, if they are one.
@@ -615,10 +659,10 @@ impl Incoming {
     }
 }
 
-/// Elements that a collective reads.
+/// Elements that a collective reads, or an operation that takes effect late.
 ///
-/// Its creator promises the obligations of [`Origin::new`] until the collective is complete. The creator
-/// of an [`Origin`] has promised them; scratch memory lives as long as its collective.
+/// Its creator promises the obligations of [`Origin::new`] until the collective or operation is complete. The creator
+/// of an [`Origin`] has promised them, for an operation by [`Origin::lasting`]; scratch memory lives as long.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     start: *const u8,
@@ -655,7 +699,7 @@ impl HeldDatatype {
     }
 
     #[inline]
-    fn of(datatype: &CommittedDatatype) -> HeldDatatype {
+    pub(super) fn of(datatype: &CommittedDatatype) -> HeldDatatype {
         datatype
             .lasting()
             .map_or_else(|| HeldDatatype::Counted(datatype.clone()), HeldDatatype::Lasting)
@@ -963,7 +1007,7 @@ impl<F: Fn(u32) -> Result<u64>> Visitor for StagedElements<'_, F> {
                 unsafe { combine(operation, start.cast(), result.start.cast(), elements) };
             } else {
                 let layout = Layout::of_slice::<E>(elements);
-                result.combine(operation, &Origin { start: start.cast_const(), layout });
+                result.combine(operation, &Origin::of_bytes(start.cast_const(), layout));
             }
         }
         Ok(())

@@ -424,7 +424,12 @@ impl Win {
                 *result = old;
                 Ok(())
             }
-            None => parts.swap_slowly(new, compare, result, target, disp, &[]),
+            None => {
+                let swap = ((*new, *compare), buffers.map(<*const T>::cast));
+                let found = parts.swap_slowly(swap, (target, disp), &[], |_| None)?;
+                found.into_iter().for_each(|old| *result = old);
+                Ok(())
+            }
         }
     }
 
@@ -475,11 +480,12 @@ impl Win {
             self.flush_updated(target);
             return Ok(old);
         }
-        let mut before = T::zeroed();
-        parts.swap_slowly(&new, &compare, &mut before, target, disp, &[])?;
+        let nowhere = [std::ptr::null(); 3];
+        let swap = ((new, compare), nowhere);
+        let found = parts.swap_slowly(swap, (target, disp), &[], |_| None)?;
         self.flushed_slowly(target);
         self.flush_reached(target);
-        Ok(before)
+        Ok(found.unwrap_or_else(T::zeroed))
     }
 
     // Calls with requests (MPI-4.1 §12.3.5): legal in a passive target epoch only.

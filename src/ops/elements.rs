@@ -14,6 +14,7 @@
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
 use super::buffer::{load, store};
+use super::late::{LateOperation, Lateness};
 use super::layout::LocalLayout;
 use super::target::are_disjoint;
 use crate::call::Call;
@@ -299,26 +300,26 @@ impl<'w> Communication<'w> {
         updated.map_err(|failed| self.calls.job_failed(failed, call))
     }
 
-    /// The slow path of a compare_and_swap; `buffers` are those that the program must not use yet.
+    /// The slow path of a compare_and_swap of the new and the compared value, with the addresses of both and of the
+    /// result; `buffers` are those that the program must not use yet. Returns what the element was; `None` if there is
+    /// nothing to do, or `delayed` does it.
     #[cold]
     #[track_caller]
     pub(super) fn swap_slowly<T: Integer>(
         self,
-        new: &T,
-        compare: &T,
-        result: &mut T,
-        target: Rank,
-        disp: u64,
+        ((new, compare), places): ((T, T), [*const u8; 3]),
+        (target, disp): (Rank, u64),
         buffers: &[(LocalLayout<'_>, Direction)],
-    ) -> Result<()> {
+        delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
+    ) -> Result<Option<T>> {
         let (call, at) = (Call::CompareAndSwap, Location::caller());
         self.calls.within_operation((call, target, size_of::<T>() as u64), || {
-            let bytes = size_of::<T>();
+            let (bytes, mut found) = (size_of::<T>(), None);
             let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {
-                return Ok(());
+                return Ok(None);
             };
-            for buffer in [new, compare, &*result] {
-                self.check_disjoint(call, &target, disp, from_ref(buffer).cast(), bytes)?;
+            for place in places {
+                self.check_disjoint(call, &target, disp, place, bytes)?;
             }
             self.calls.epochs.operated();
             let describe = || {
@@ -327,24 +328,37 @@ impl<'w> Communication<'w> {
                 let buffers = buffers.iter().copied();
                 (access, ([TransferSide::Packed(bytes as u64)], 0), buffers)
             };
-            self.report(&target, describe, || {
-                self.report_updating(&target, 0..bytes as i64);
-                *result = match target.native::<T>() {
-                    Some(at) => {
-                        let (compare, new) = (must_cast(*compare), must_cast(*new));
-                        // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.
-                        let swap = || unsafe { T::Carrier::compare_exchange(at, compare, new) };
-                        must_cast(self.by_instructions(call, at.cast(), swap)?)
-                    }
-                    None if target.atomicity() == Atomicity::Owner => {
-                        self.memory.swap_by_owner(self.calls, &target, new, compare)?
-                    }
-                    None => self.swap_excluded(&target, new, compare)?,
-                };
-                self.report_fetched(&target, 0..bytes as i64);
+            self.report(&target, describe, delayed, || {
+                found = Some(self.swap_at(&target, &new, &compare)?);
                 Ok(())
-            })
+            })?;
+            Ok(found)
         })
+    }
+
+    /// Compares and swaps an element, which has been checked; returns what it was.
+    pub(super) fn swap_at<T: Integer>(
+        self,
+        target: &Target<'_>,
+        new: &T,
+        compare: &T,
+    ) -> Result<T> {
+        let (call, range) = (Call::CompareAndSwap, 0..size_of::<T>() as i64);
+        self.report_updating(target, range.clone());
+        let before = match target.native::<T>() {
+            Some(at) => {
+                let (compare, new) = (must_cast(*compare), must_cast(*new));
+                // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.
+                let swap = || unsafe { T::Carrier::compare_exchange(at, compare, new) };
+                must_cast(self.by_instructions(call, at.cast(), swap)?)
+            }
+            None if target.atomicity() == Atomicity::Owner => {
+                self.memory.swap_by_owner(self.calls, target, new, compare)?
+            }
+            None => self.swap_excluded(target, new, compare)?,
+        };
+        self.report_fetched(target, range);
+        Ok(before)
     }
 
     /// Compares and swaps an element that no instruction updates.

@@ -1,7 +1,7 @@
 //! Communication calls: put, get and the accumulates (MPI-2.2 §11.3, MPI-4.1 §12.3).
 //!
 //! Operations are eager: when the call returns, the bytes are at their place. The synchronisation that
-//! ends the epoch only orders them against other accesses.
+//! ends the epoch only orders them against other accesses. In a job of `rmarun --check=late` they wait for it ([`late`]).
 //!
 //! 1. [`calls`] has the calls. Each describes a [`transfer`], or an accumulate ([`update`]). Its sides
 //!    are a [`layout`] at the target and a [`buffer`] of this process; a slice is a layout of one run.
@@ -13,6 +13,7 @@
 mod buffer;
 mod calls;
 mod elements;
+mod late;
 mod layout;
 mod request;
 mod target;

@@ -1,5 +1,6 @@
 //! From (rank, displacement, bytes) to checked memory: every range check of the operations.
 
+use super::late::{LateOperation, Lateness};
 use super::layout::LocalLayout;
 use crate::call::Call;
 use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess, CheckedWindow, Checker};
@@ -115,26 +116,28 @@ impl<'w> Communication<'w> {
 
     /// Does by `act` an operation that has passed all checks. If the job is checked, `describe` describes it before:
     /// the access; the sides, of which it accesses the entries that they have in common, and which of them is the
-    /// target's; the buffers of this process.
+    /// target's; the buffers of this process. If operations take effect late, what `delayed` returns does instead of
+    /// `act`.
     #[inline(always)]
-    pub(super) fn report<'a, 's, const N: usize, I, R>(
+    pub(super) fn report<'a, 's, const N: usize, I>(
         self,
         target: &Target<'_>,
         describe: impl FnOnce() -> Described<'s, N, I>,
-        act: impl FnOnce() -> R,
-    ) -> R
+        delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
+        act: impl FnOnce() -> Result<()>,
+    ) -> Result<()>
     where
         I: Iterator<Item = (LocalLayout<'a>, Direction)>,
     {
         match self.calls.check() {
             None => act(),
-            Some(check) => self.report_to(check, target, describe(), act),
+            Some(check) => self.report_to(check, target, describe(), delayed, act),
         }
     }
 
     /// [`Communication::report`] in a checked job, out of line.
     #[cold]
-    fn report_to<'a, const N: usize, R>(
+    fn report_to<'a, const N: usize>(
         self,
         (checker, window): (&Checker, &CheckedWindow),
         target: &Target<'_>,
@@ -143,12 +146,10 @@ impl<'w> Communication<'w> {
             N,
             impl Iterator<Item = (LocalLayout<'a>, Direction)>,
         >,
-        act: impl FnOnce() -> R,
-    ) -> R {
-        let read = |runs: &[ByteRun], to: &mut [u8]| {
-            let runs = runs.iter().map(|run| (run.start, run.bytes as usize));
-            self.memory.read(self.calls, access.call, target, runs, to)
-        };
+        delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
+        act: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let read = self.reading(access.call, target);
         let buffer = |(own, direction): (LocalLayout<'_>, _)| OwnBuffer {
             pieces: own.layout.pieces(own.zero),
             is_written: direction == Direction::Get,
@@ -166,8 +167,47 @@ impl<'w> Communication<'w> {
             }
             true
         });
-        let of = (&access, target.rank);
-        window.access(checker, &self.calls.excluded(), of, &accessed, act)
+        let (of, waiter) = ((&access, target.rank), self.calls.excluded());
+        let Some(parts) = self.memory.late_parts() else {
+            return window.access(checker, &waiter, of, &accessed, act);
+        };
+        if let Some(operation) = delayed(&Lateness { parts, checker }) {
+            let runs = accessed.runs.clone();
+            window.access(checker, &waiter, of, &accessed, || ());
+            window.delay(of, Box::new(operation.accessing(runs)));
+            return Ok(());
+        }
+        if access.kind.is_accumulate() {
+            // Accumulates of one origin take effect in their order (MPI-4.1 §12.7.2).
+            window.late_accumulates(target.rank);
+        }
+        window.access(checker, &waiter, of, &accessed, act)
+    }
+
+    /// Reads runs of the part of a target.
+    fn reading<'t>(
+        self,
+        call: Call,
+        target: &'t Target<'_>,
+    ) -> impl Fn(&[ByteRun], &mut [u8]) -> bool + use<'w, 't> {
+        move |runs, to| {
+            let runs = runs.iter().map(|run| (run.start, run.bytes as usize));
+            self.memory.read(self.calls, call, target, runs, to)
+        }
+    }
+
+    /// Does by `act` an operation that was reported before, on these bytes of the target.
+    pub(super) fn take_effect(
+        self,
+        (call, kind): (Call, AccessKind),
+        target: &Target<'_>,
+        runs: Vec<ByteRun>,
+        act: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let Some((checker, window)) = self.calls.check() else { return act() };
+        let (read, epoch) = (self.reading(call, target), EpochKind::Other);
+        let accessed = AccessedBytes { runs, read: &read, buffers: Vec::new(), epoch };
+        window.take_effect(checker, &self.calls.excluded(), (kind, target.rank), &accessed, act)
     }
 
     /// Reports that an accumulate is about to update elements around the beginning of `target`.
@@ -195,12 +235,16 @@ impl<'w> Communication<'w> {
         bytes: usize,
         at: &'static Location<'static>,
         act: impl FnOnce(),
-    ) {
+    ) -> Result<()> {
         let describe = || {
             let access = CheckedAccess { call: Call::LocalAccess, kind, datatype: 0, op: 0, at };
             (access, ([TransferSide::Packed(bytes as u64)], 0), std::iter::empty())
         };
-        self.report(target, describe, act);
+        let act = || {
+            act();
+            Ok(())
+        };
+        self.report(target, describe, |_| None, act)
     }
 
     #[cold]

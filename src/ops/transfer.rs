@@ -6,6 +6,7 @@
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
 use super::buffer::{Origin, OriginMut};
+use super::late::{LateOperation, Lateness};
 use super::layout::{Layout, LocalLayout, are_far};
 use crate::call::Call;
 use crate::check::{AccessKind, CheckedAccess};
@@ -53,15 +54,17 @@ use std::panic::Location;
 /// ```
 pub struct Transfer<'d> {
     pub(super) call: Call,
-    direction: Direction,
+    pub(super) direction: Direction,
     /// The origin's side.
-    own: LocalLayout<'d>,
+    pub(super) own: LocalLayout<'d>,
+    /// Whether the origin is valid until the transfer is complete; otherwise until the call returns.
+    pub(super) is_lasting: bool,
     pub(super) target: Rank,
-    disp: u64,
+    pub(super) disp: u64,
     /// The target's side.
-    layout: Layout<'d>,
+    pub(super) layout: Layout<'d>,
     /// The program's line.
-    at: &'static Location<'static>,
+    pub(super) at: &'static Location<'static>,
 }
 
 impl std::fmt::Debug for Transfer<'_> {
@@ -85,7 +88,7 @@ impl<'d> Transfer<'d> {
         let layout = Layout::of_slice::<T>(origin.len());
         let own = LocalLayout { zero: origin.as_ptr().cast(), layout };
         let (direction, at) = (Direction::Put, Location::caller());
-        Transfer { call, direction, own, target, disp, layout, at }
+        Transfer { call, direction, own, is_lasting: false, target, disp, layout, at }
     }
 
     /// A get of as many elements into a slice.
@@ -100,7 +103,7 @@ impl<'d> Transfer<'d> {
         let layout = Layout::of_slice::<T>(origin.len());
         let own = LocalLayout { zero: origin.as_mut_ptr().cast(), layout };
         let (direction, at) = (Direction::Get, Location::caller());
-        Transfer { call, direction, own, target, disp, layout, at }
+        Transfer { call, direction, own, is_lasting: false, target, disp, layout, at }
     }
 
     /// A put between layouts.
@@ -117,6 +120,7 @@ impl<'d> Transfer<'d> {
             call,
             direction: Direction::Put,
             own: LocalLayout::from(origin),
+            is_lasting: origin.is_lasting,
             target,
             disp,
             layout,
@@ -138,6 +142,7 @@ impl<'d> Transfer<'d> {
             call,
             direction: Direction::Get,
             own: LocalLayout::from(&origin),
+            is_lasting: origin.is_lasting,
             target,
             disp,
             layout,
@@ -402,19 +407,24 @@ impl<'w> Communication<'w> {
             let buffers = std::iter::once((*own, transfer.direction));
             (access, ([from.side(), to.side()], side), buffers)
         };
-        self.report(&target, describe, || {
-            let is_word =
-                target.atomicity() == Atomicity::Instructions && layout.plain() == Some(ONE_STORE);
-            let recording = match transfer.direction {
-                Direction::Put if !is_word => {
-                    self.record_around(call, target.rank, target.start, &layout.range())
-                }
-                _ => Recording::Nothing,
-            };
-            let moved = self.move_between(transfer, &target);
-            recording.end();
-            moved
-        })
+        let delayed = |late: &Lateness<'_>| LateOperation::transfer(late, transfer);
+        self.report(&target, describe, delayed, || self.move_recorded(transfer, &target))
+    }
+
+    /// Moves checked bytes, and records a put meanwhile.
+    pub(super) fn move_recorded(self, transfer: &Transfer<'_>, target: &Target<'_>) -> Result<()> {
+        let &Transfer { call, ref layout, .. } = transfer;
+        let is_word =
+            target.atomicity() == Atomicity::Instructions && layout.plain() == Some(ONE_STORE);
+        let recording = match transfer.direction {
+            Direction::Put if !is_word => {
+                self.record_around(call, target.rank, target.start, &layout.range())
+            }
+            _ => Recording::Nothing,
+        };
+        let moved = self.move_between(transfer, target);
+        recording.end();
+        moved
     }
 
     /// Moves checked bytes, for any kind of target.
@@ -477,8 +487,7 @@ impl<'w> Communication<'w> {
             // SAFETY: 1. `own` has checked the range; `to` is a slice. 2. No slice of the own part
             // exists while a method of the window can be called (`epoch::local`).
             unsafe { copy(from.at, to.as_mut_ptr().cast(), bytes) };
-        });
-        Ok(())
+        })
     }
 
     /// A local store: copies `from` to this rank's own part, from displacement `disp` on.
@@ -499,8 +508,7 @@ impl<'w> Communication<'w> {
             let by = (self.calls.context(), Call::LocalAccess);
             // SAFETY: as in `load`.
             unsafe { self.copy_out(by, target, start, from, to.at, bytes) };
-        });
-        Ok(())
+        })
     }
 
     fn own(self, disp: u64, bytes: usize) -> Result<Target<'w>> {

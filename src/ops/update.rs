@@ -15,6 +15,7 @@
 
 use super::buffer::{Origin, OriginMut};
 use super::elements::Blocks;
+use super::late::{LateOperation, Lateness};
 use super::layout::{Layout, LocalLayout};
 use crate::call::Call;
 use crate::check::{AccessKind, CheckedAccess};
@@ -53,18 +54,20 @@ use std::panic::Location;
 /// # });
 /// ```
 pub struct Update<'d> {
-    call: Call,
-    op: Op,
+    pub(super) call: Call,
+    pub(super) op: Op,
     /// `None` for [`Op::NoOp`].
-    origin: Option<LocalLayout<'d>>,
+    pub(super) origin: Option<LocalLayout<'d>>,
     /// For the values before, in the calls that fetch.
-    result: Option<LocalLayout<'d>>,
-    target: Rank,
-    disp: u64,
+    pub(super) result: Option<LocalLayout<'d>>,
+    /// Whether the buffers are valid until the accumulate is complete; otherwise until the call returns.
+    pub(super) is_lasting: bool,
+    pub(super) target: Rank,
+    pub(super) disp: u64,
     /// The target's side.
-    layout: Layout<'d>,
+    pub(super) layout: Layout<'d>,
     /// The program's line.
-    at: &'static Location<'static>,
+    pub(super) at: &'static Location<'static>,
 }
 
 impl std::fmt::Debug for Update<'_> {
@@ -86,9 +89,12 @@ impl<'d> Update<'d> {
         (target, disp): (Rank, u64),
         layout: Layout<'d>,
     ) -> Update<'d> {
+        let is_lasting =
+            origin.is_lasting && result.as_ref().is_none_or(|result| result.is_lasting);
         let origin = (op != Op::NoOp || result.is_none()).then(|| LocalLayout::from(&origin));
         let result = result.as_ref().map(LocalLayout::from);
-        Update { call, op, origin, result, target, disp, layout, at: Location::caller() }
+        let at = Location::caller();
+        Update { call, op, origin, result, is_lasting, target, disp, layout, at }
     }
 
     /// Of slices: `result` is as long as `origin`, or it is [`Op::NoOp`].
@@ -412,7 +418,24 @@ impl Visitor for SlowUpdate<'_, '_> {
             let written = update.result.iter().map(|own| (*own, Direction::Get));
             (access, ([update.layout.with_padding().side()], 0), read.chain(written))
         };
-        parts.report(&target, describe, || self.update::<E>(&target))
+        let delayed = |late: &Lateness<'_>| LateOperation::update(late, update);
+        parts.report(&target, describe, delayed, || self.update::<E>(&target))
+    }
+}
+
+/// An update that was reported before, of elements of the target.
+pub(super) struct Updating<'w, 'd> {
+    pub(super) parts: Communication<'w>,
+    pub(super) update: &'w Update<'d>,
+    pub(super) target: &'w Target<'w>,
+}
+
+impl Visitor for Updating<'_, '_> {
+    type Output = Result<()>;
+
+    fn visit<E: Element>(self) -> Result<()> {
+        let Updating { parts, update, target } = self;
+        SlowUpdate { parts, update }.update::<E>(target)
     }
 }
 
@@ -541,18 +564,16 @@ impl Swap<'_> {
     #[track_caller]
     fn of<T: Integer>(mut self, parts: Communication<'_>) -> Result<()> {
         let Swap { target, disp, .. } = self;
-        let (new, compare) = (self.new.element::<T>(), self.compare.element::<T>());
+        let values = (self.new.element::<T>(), self.compare.element::<T>());
+        let places = [self.new.start, self.compare.start, self.result.start];
         let buffers = [
             (LocalLayout::from(&self.new), Direction::Put),
             (LocalLayout::from(&self.compare), Direction::Put),
             (LocalLayout::from(&self.result), Direction::Get),
         ];
-        if let Some([before]) = self.result.slice::<T>() {
-            return parts.swap_slowly(&new, &compare, before, target, disp, &buffers);
-        }
-        let mut before = T::zeroed();
-        parts.swap_slowly(&new, &compare, &mut before, target, disp, &buffers)?;
-        self.result.set_element(before);
+        let delayed = |late: &Lateness<'_>| LateOperation::swap::<T>(late, &self);
+        let found = parts.swap_slowly((values, places), (target, disp), &buffers, delayed)?;
+        found.into_iter().for_each(|before| self.result.set_element(before));
         Ok(())
     }
 }

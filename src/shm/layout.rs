@@ -46,6 +46,8 @@ pub(crate) struct SegmentLayout {
     pub(crate) uncombined: u32,
     /// Numbers of a clock, one for each rank; none in a job that is not checked.
     pub(crate) clocks: u32,
+    /// Whether operations of a checked job take effect only when a call completes them.
+    pub(crate) is_late: bool,
     /// Whether the segment has space for more staging buffers.
     is_large: bool,
     pub(crate) slots: u64,
@@ -80,6 +82,8 @@ pub(crate) struct SegmentLayout {
 pub struct Observation {
     /// Accesses, which are checked for conflicts.
     pub is_checked: bool,
+    /// Then also whether operations take effect only when a call completes them.
+    pub is_late: bool,
     /// How many calls, and for how long.
     pub is_counted: bool,
 }
@@ -250,10 +254,10 @@ impl SegmentLayout {
         page: u64,
         bytes: u64,
     ) -> SegmentLayout {
-        let Observation { is_checked, is_counted } = observed;
+        let Observation { is_checked, is_late, is_counted } = observed;
         let (clocks, is_large) = (if is_checked { ranks } else { 0 }, bytes >= IN_LARGE.0);
         let none = SegmentLayout::default();
-        let start = SegmentLayout { ranks, uncombined, clocks, is_large, ..none };
+        let start = SegmentLayout { ranks, uncombined, clocks, is_late, is_large, ..none };
         let n = u64::from(ranks);
         let mut end = 0;
         let mut place = |bytes: u64, align: u64| {
@@ -424,7 +428,8 @@ mod tests {
         let sizes = [1, 2, 7, 64, 1000, crate::sync::MAX_RANKS];
         for (ranks, uncombined) in sizes.into_iter().flat_map(|n| [(n, u32::MAX), (n, 8)]) {
             let bytes = if ranks == 7 { 1 << 40 } else { 1 << 20 };
-            let observed = Observation { is_checked: ranks < 100, is_counted: ranks != 7 };
+            let (is_checked, is_counted) = (ranks < 100, ranks != 7);
+            let observed = Observation { is_checked, is_counted, ..Observation::default() };
             let layout = SegmentLayout::new(ranks, uncombined, observed, 4096, bytes);
             let counted = layout.statistics_of(ranks - 1);
             let traffic = layout.traffic_of(ranks - 1);

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 /// The parts of all ranks. In most windows they have one size, one displacement unit and one distance: of
 /// these it has no list, whatever the number of ranks.
+#[derive(Clone)]
 pub(crate) struct Parts {
     /// The number of ranks whose parts are equal and at one distance: all of them, or none.
     even: u32,

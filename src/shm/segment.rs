@@ -40,6 +40,8 @@ pub(super) struct Header {
     uncombined: Word32,
     /// 1 if accesses are checked for conflicts.
     is_checked: Word32,
+    /// 1 if then operations take effect only when a call completes them.
+    is_late: Word32,
     /// 1 if the ranks count their calls.
     is_counted: Word32,
 }
@@ -47,10 +49,10 @@ pub(super) struct Header {
 impl Header {
     /// The layout of the segment, if it is one of a job of that many ranks.
     fn layout(&self, ranks: u32) -> SegmentLayout {
-        let [is_checked, is_counted] =
-            [&self.is_checked, &self.is_counted].map(|word| word.load() == 1);
+        let [is_checked, is_late, is_counted] =
+            [&self.is_checked, &self.is_late, &self.is_counted].map(|word| word.load() == 1);
         let (uncombined, page) = (self.uncombined.load(), os::page_size());
-        let observed = Observation { is_checked, is_counted };
+        let observed = Observation { is_checked, is_late, is_counted };
         SegmentLayout::new(ranks, uncombined, observed, page, self.bytes.load())
     }
 }
@@ -291,6 +293,7 @@ impl Segment {
         header.ranks.store(layout.ranks);
         header.uncombined.store(layout.uncombined);
         header.is_checked.store(layout.check.is_some().into());
+        header.is_late.store(layout.is_late.into());
         header.is_counted.store((layout.statistics != 0).into());
         header.fingerprint.store(layout.fingerprint());
         header.bytes.store(bytes);

@@ -269,7 +269,7 @@ impl Calls {
     }
 
     #[cold]
-    fn handle(&self, error: &Error) {
+    pub(crate) fn handle(&self, error: &Error) {
         self.error_handler().handle(error);
     }
 

@@ -27,8 +27,8 @@ pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Resul
 fn flush_slowly(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
     let _call = calls.enter_operation(Call::Flush, target, 0);
     calls.handled(check(calls, Call::Flush, target))?;
-    transport.flush_reached(target);
     flushed(calls, Call::Flush, Some(target));
+    transport.flush_reached(target);
     Ok(())
 }
 
@@ -36,13 +36,14 @@ fn flush_slowly(calls: &Calls, transport: &Transport, target: Rank) -> Result<()
 pub(super) fn flush_all(calls: &Calls, transport: &Transport) -> Result<()> {
     let _call = calls.enter(Call::FlushAll);
     calls.handled(check(calls, Call::FlushAll, Rank::NULL))?;
+    flushed(calls, Call::FlushAll, None);
     sync::flush_all();
     transport.ring_all();
-    flushed(calls, Call::FlushAll, None);
     Ok(())
 }
 
-/// The operations on `target`, or on all, are complete there, in a checked job.
+/// The operations on `target`, or on all, are complete there, in a checked job. Before the MEM_SYNC, because some take
+/// effect only now.
 pub(super) fn flushed(calls: &Calls, call: Call, target: Option<Rank>) {
     if target.is_none_or(|target| target.index() < calls.comm().ranks().len()) {
         let target = target.map(|target| target.0);

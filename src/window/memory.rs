@@ -4,9 +4,9 @@
 //! Everything is complete when these functions return.
 #![allow(unsafe_code, reason = "copies between buffers and checked target memory")]
 
-use super::Flavour;
 use super::calls::Calls;
 use super::dynamic::Attachments;
+use super::{Communication, Flavour};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::datatype::{Carrier, Element, Integer};
@@ -41,6 +41,21 @@ pub(crate) struct ExposedMemory {
     observed: Option<Parts>,
     unmapped: Unmapped,
     ranks: PlacedSlice<RankWords>,
+    /// Where operations take effect late.
+    late: Option<Arc<LateParts>>,
+}
+
+/// What an operation that takes effect late needs of its window, wherever the window's handle is then: the same
+/// memory, and calls of its own.
+pub(crate) struct LateParts {
+    calls: Calls,
+    memory: ExposedMemory,
+}
+
+impl LateParts {
+    pub(crate) fn communication(&self) -> Communication<'_> {
+        Communication { calls: &self.calls, memory: &self.memory }
+    }
 }
 
 /// The memory that is not mapped into this process.
@@ -56,6 +71,7 @@ pub(super) enum Unmapped {
 }
 
 /// Private memory of a rank, by its address in that rank's process.
+#[derive(Clone)]
 pub(super) struct Private {
     pub(super) span: Span,
     pub(super) process: Process,
@@ -184,7 +200,24 @@ impl ExposedMemory {
                 (Parts::collect(ranks.len() as u32, nothing)?, Some(parts))
             }
         };
-        Ok(ExposedMemory { parts, observed, unmapped, ranks })
+        Ok(ExposedMemory { parts, observed, unmapped, ranks, late: None })
+    }
+
+    /// The same memory, where operations take effect late, with the calls and the words of the ranks that they need for
+    /// that. It is not a dynamic window's.
+    pub(super) fn late(self, calls: Calls, ranks: PlacedSlice<RankWords>) -> ExposedMemory {
+        let unmapped = match &self.unmapped {
+            Unmapped::Private(privates) => Unmapped::Private(privates.clone()),
+            _ => Unmapped::Nothing,
+        };
+        let (parts, observed) = (self.parts.clone(), self.observed.clone());
+        let memory = ExposedMemory { parts, observed, unmapped, ranks, late: None };
+        ExposedMemory { late: Some(Arc::new(LateParts { calls, memory })), ..self }
+    }
+
+    /// What an operation needs that takes effect late, if they do.
+    pub(crate) fn late_parts(&self) -> Option<&Arc<LateParts>> {
+        self.late.as_ref()
     }
 
     #[inline]

@@ -56,7 +56,7 @@ use std::sync::Arc;
 use transport::{Aside, Transport};
 
 pub(crate) use calls::Calls;
-pub(crate) use memory::{Atomicity, ExposedMemory, Target};
+pub(crate) use memory::{Atomicity, ExposedMemory, LateParts, Target};
 
 pub use crate::sync::LockType;
 pub use assertion::{FenceAssert, LockAssert, PostAssert, StartAssert};
@@ -199,14 +199,17 @@ impl Making<'_> {
         let words = segment.place(block + plan.words)?;
         let transport = Transport::new(words, ranks()?, tree, aside, is_observed);
         let state = BiasedMutex::new(SyncState::default(), comm.context().may_prefer());
+        let is_late = comm.context().checker().is_some_and(|checker| checker.is_late);
+        let is_late = is_late && check.is_some();
+        let calls = || {
+            let identity = WindowIdentity::new(comm, flavour, name.clone());
+            Calls::new(identity, (block, mark), number, check.clone())
+        };
+        let memory = ExposedMemory::new(parts, unmapped, ranks()?, is_observed)?;
+        let memory = if is_late { memory.late(calls(), ranks()?) } else { memory };
         Ok(Win {
-            memory: ExposedMemory::new(parts, unmapped, ranks()?, is_observed)?,
-            calls: Calls::new(
-                WindowIdentity::new(comm, flavour, name),
-                (block, mark),
-                number,
-                check,
-            ),
+            memory,
+            calls: calls(),
             sync: SyncParts { state, transport },
             notifications: Notifications::place(segment, plan, block, comm.rank().0)?,
             hints: Hinted::new(hints),

@@ -80,6 +80,7 @@ fn clear_own(win: &Win) -> Result<()> {
         let freed = calls.context().segment.heap().free(slots, &calls.context().excluded());
         freed.map_err(|error| calls.heap_error(Call::WinRecover, error, 0))?;
     }
+    calls.checked(|_, window| window.forget_late());
     calls.epochs.close_all();
     sync.transport.fences.store(0);
     sync.transport.node.clear();

@@ -289,8 +289,8 @@ impl Interpreter<'_> {
 }
 
 /// Runs each program that is `wanted`, by its number, in each of its orders.
-fn run(wanted: impl Fn(usize, &Program) -> bool) {
-    let outcome = job(3, &["--check=report"], |world| {
+fn run(option: &str, wanted: impl Fn(usize, &Program) -> bool) {
+    let outcome = job(3, &[option], |world| {
         let (rules, mut faults, mut cases) = (Rules::read(), Vec::new(), 0);
         let mut interpreter = Interpreter { world, raised: 0, found: Vec::new() };
         for (number, program) in Program::all().enumerate().filter(|(at, of)| wanted(*at, of)) {
@@ -320,7 +320,7 @@ fn run(wanted: impl Fn(usize, &Program) -> bool) {
 
 /// Every `step`th program, from the first on. A prime number does not leave out whole kinds of programs.
 fn every(step: usize, memory: Option<Memory>) {
-    run(|number, program| {
+    run("--check=report", |number, program| {
         number % step == 0 && memory.is_none_or(|memory| memory == program.memory)
     });
 }
@@ -328,6 +328,12 @@ fn every(step: usize, memory: Option<Memory>) {
 #[test]
 fn every_389th_program() {
     every(389, None);
+}
+
+/// When operations take effect changes no verdict.
+#[test]
+fn every_389th_program_with_late_operations() {
+    run("--check=late,report", |number, _| number % 389 == 0);
 }
 
 #[test]

@@ -12,6 +12,8 @@ mod damage;
 #[cfg(feature = "test-hooks")]
 mod generated;
 #[cfg(feature = "test-hooks")]
+mod late;
+#[cfg(feature = "test-hooks")]
 mod nocheck;
 #[cfg(feature = "test-hooks")]
 mod oracle;

@@ -71,6 +71,13 @@ impl Buffer {
         unsafe { Origin::new(start, count, datatype) }
     }
 
+    /// [`Buffer::origin`] of a buffer that lives until the session's epoch has ended.
+    pub fn lasting<'d>(&self, count: usize, datatype: &'d CommittedDatatype) -> Origin<'d> {
+        let start = self.words.as_ptr().cast::<u8>().wrapping_add(self.zero);
+        // SAFETY: as above; `reuse` comes when the operation is complete at the origin.
+        unsafe { Origin::lasting(start, count, datatype) }
+    }
+
     pub fn origin_mut<'d>(
         &mut self,
         count: usize,
@@ -79,5 +86,16 @@ impl Buffer {
         let start = self.words.as_mut_ptr().cast::<u8>().wrapping_add(self.zero);
         // SAFETY: as above; the elements are initialised.
         unsafe { OriginMut::new(start, count, datatype) }
+    }
+
+    /// [`Buffer::origin_mut`], likewise.
+    pub fn lasting_mut<'d>(
+        &mut self,
+        count: usize,
+        datatype: &'d CommittedDatatype,
+    ) -> OriginMut<'d> {
+        let start = self.words.as_mut_ptr().cast::<u8>().wrapping_add(self.zero);
+        // SAFETY: as above.
+        unsafe { OriginMut::lasting(start, count, datatype) }
     }
 }

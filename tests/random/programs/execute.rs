@@ -2,7 +2,7 @@
 
 use crate::programs::dawdle;
 use crate::programs::exposed::{self, Exposed, Window};
-use crate::programs::operate::Hands;
+use crate::programs::operate::{Hands, ends};
 use crate::programs::oracle::{Given, Model, races};
 use crate::programs::program::{Access, Completion, Kind, Phase, Program, Session, Sync, Use};
 use crate::programs::sabotage::Sabotage;
@@ -104,7 +104,7 @@ impl Run<'_> {
         transfer::complete_all(requests);
         let mut look = |completion| {
             for ((act, given), buffers) in acts.iter().zip(&mut given).zip(&mut buffers) {
-                if act.completion == completion && given.is_ok() {
+                if act.completion == completion && act.is_general() && given.is_ok() {
                     *given = buffers.given(act, sabotage);
                     buffers.reuse();
                 }
@@ -113,6 +113,9 @@ impl Run<'_> {
         look(Completion::Together);
         close(&exposed.win, &session.access);
         look(Completion::Dropped);
+        if ends(&session.access) {
+            look(Completion::Call);
+        }
         let given = acts.iter().zip(given).map(|(act, given)| {
             given.unwrap_or_else(|wrong| {
                 self.complain(format!("{act:?}: {wrong}"));

@@ -12,6 +12,11 @@ use crate::programs::value::{apply, of_type, size};
 use onesided::engine::{Layout as Contiguous, Win};
 use onesided::{Datatype, Element, Integer, Op, Rank, Request, Result};
 
+/// Whether the epoch of an access ends while the session's buffers live, so that operations may use them as long.
+pub fn ends(access: &Access) -> bool {
+    !matches!(access, Access::Fence | Access::Nothing)
+}
+
 /// One rank's hands on a window.
 pub struct Hands<'a> {
     pub exposed: &'a Exposed,
@@ -36,10 +41,12 @@ impl Hands<'_> {
             if !act.is_general() {
                 return self.act(&session.access, act);
             }
-            let request = self.transfer(act, types, buffers);
+            let is_lasting = ends(&session.access);
+            let request = self.transfer(act, types, buffers, is_lasting);
             requests.extend(request.map_err(|error| format!("refused: {error}"))?);
             match act.completion {
                 Completion::Together | Completion::Dropped => Ok(Vec::new()),
+                Completion::Call if is_lasting => Ok(Vec::new()),
                 _ => buffers.given(act, self.sabotage),
             }
         })
@@ -84,7 +91,7 @@ impl Hands<'_> {
         let mut result = Buffer::fresh(Layout::Contiguous, act.datatype, act.count);
         win.lock(self.sabotage.guard(), target)?;
         let layout = Contiguous::new(count, act.datatype);
-        win.get_layout(result.origin_mut(count, act.datatype.into()), target, disp, layout)?;
+        win.get_layout(result.lasting_mut(count, act.datatype.into()), target, disp, layout)?;
         win.flush(target)?;
         // Any other rank that could enter now would.
         std::thread::yield_now();
@@ -93,7 +100,7 @@ impl Hands<'_> {
         let pairs = given.chunks(size).zip(origin.chunks(size));
         let sums = pairs.flat_map(|(old, new)| apply(Op::Sum, act.datatype, old, new));
         let sums = Buffer::of(Layout::Contiguous, act.datatype, &sums.collect::<Vec<_>>());
-        win.put_layout(sums.origin(count, act.datatype.into()), target, disp, layout)?;
+        win.put_layout(sums.lasting(count, act.datatype.into()), target, disp, layout)?;
         win.unlock(target).map(|()| given)
     }
 

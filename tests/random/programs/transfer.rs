@@ -53,16 +53,18 @@ impl Buffers {
 }
 
 impl Hands<'_> {
-    /// The operation; its request, if it has one that is not complete yet.
+    /// The operation; its request, if it has one that is not complete yet. `is_lasting`: whether the buffers live until
+    /// its epoch has ended.
     pub fn transfer<'t>(
         &self,
         act: &Act,
         types: &'t Types,
         buffers: &mut Buffers,
+        is_lasting: bool,
     ) -> Result<Option<Request<'t>>> {
         let (target, disp) = self.place(act);
         if act.completion == Completion::Call {
-            self.call_now(act, types, buffers, target, disp)?;
+            self.call_now(act, types, (buffers, is_lasting), target, disp)?;
             return Ok(None);
         }
         if self.sabotage == Sabotage::RequestLate {
@@ -80,13 +82,20 @@ impl Hands<'_> {
         &self,
         act: &Act,
         types: &Types,
-        buffers: &mut Buffers,
+        (buffers, is_lasting): (&mut Buffers, bool),
         target: Rank,
         disp: u64,
     ) -> Result<()> {
         let (win, count) = (self.win(), act.own.instances(act.count));
-        let from = buffers.origin.origin(count - self.sabotage.dropped(act), &types.own);
-        let into = buffers.result.origin_mut(count, &types.own);
+        let (given, result) = (count - self.sabotage.dropped(act), &mut buffers.result);
+        let (from, into) = match is_lasting {
+            true => {
+                (buffers.origin.lasting(given, &types.own), result.lasting_mut(count, &types.own))
+            }
+            false => {
+                (buffers.origin.origin(given, &types.own), result.origin_mut(count, &types.own))
+            }
+        };
         let layout = Layout::new(act.layout.instances(act.count), &types.target);
         // With one datatype on both sides the first lines of the call do it, as for the C interface.
         let same = act.own == self.sabotage.layout(act);
@@ -112,8 +121,9 @@ impl Hands<'_> {
         disp: u64,
     ) -> Result<Request<'t>> {
         let (win, count) = (self.win(), act.own.instances(act.count));
-        let from = buffers.origin.origin(count, &types.own);
-        let into = buffers.result.origin_mut(count, &types.own);
+        // Only an epoch that ends here has operations with requests.
+        let from = buffers.origin.lasting(count, &types.own);
+        let into = buffers.result.lasting_mut(count, &types.own);
         let layout = Layout::new(act.layout.instances(act.count), &types.target);
         match act.kind {
             Kind::Put => win.rput_layout(from, target, disp, layout),
