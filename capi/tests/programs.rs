@@ -532,6 +532,23 @@ fn operations_take_effect_as_late_as_they_may() {
     }
 }
 
+/// The programs of the standard's rules run as they do where operations take effect at once, and without conflicts.
+#[test]
+fn legal_programs_do_not_notice_late_operations() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    for part in ["accumulate", "active", "communication", "passive", "requests", "semantics"] {
+        let program = compiled(&format!("rules_{part}"));
+        for ranks in [2, 3] {
+            let mut command = Command::new("timeout");
+            command.arg(LIMIT).arg(installed("rmarun").get_program()).arg("--check=late");
+            let output = command.args(["-n", &ranks.to_string()]).arg(&program).output().unwrap();
+            passed(&format!("rules_{part}, late"), ranks, &output);
+        }
+    }
+}
+
 /// A job that deadlocks writes the report of its conflicts, too.
 #[test]
 fn a_deadlock_has_a_report_of_conflicts() {
