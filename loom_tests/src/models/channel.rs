@@ -22,6 +22,10 @@ pub fn models() -> Vec<Model> {
         model("given back, rank 1 sends", 2, |n| given_back(n, 1)),
         model("block given back, rank 0 sends", 2, |n| block_given_back(n, 0)),
         model("block given back, rank 1 sends", 2, |n| block_given_back(n, 1)),
+        model("blocks in a ring, rank 0 sends", 2, |n| blocks_in_ring(n, 0))
+            .within(BOUND_2, BOUND_3),
+        model("blocks in a ring, rank 1 sends", 2, |n| blocks_in_ring(n, 1))
+            .within(BOUND_2, BOUND_3),
         model("two senders", 3, two_senders).within(BOUND_2, BOUND_3),
         model("withdrawn", 2, withdrawn),
         model("job failed", 2, job_failed),
@@ -273,6 +277,55 @@ fn block_given_back(ranks: usize, from: usize) {
                     assert_eq!(block.get(), value);
                     assert!(words.give_back(), "it was lent");
                 }
+            }
+        },
+    );
+}
+
+/// The ring of a trace (`src/trace.rs`): one rank writes more events than two blocks have places, and the other returns
+/// each block that it has read, with a ring.
+fn blocks_in_ring(ranks: usize, from: usize) {
+    const EVENTS: u32 = 3;
+    run(
+        ranks,
+        || (world(ranks), [BlockWords::default(), BlockWords::default()]),
+        move |(w, blocks), me| {
+            let (chunks, waiter, mail) = (&w.queues[from].chunks, w.job.waiter(), &w.mail);
+            let sleep = |seen| assert!(waiter.until(mail[me].bell(), |rung| rung != seen).is_ok());
+            if me == from {
+                blocks[0].lend();
+                for (event, at) in (1..=EVENTS).zip([0, 1].into_iter().cycle()) {
+                    let ([event_of, link], next) = (&chunks[at].states, 1 - at);
+                    event_of.publish(Some(link), MESSAGE, || chunks[at].message.set(event));
+                    loop {
+                        let seen = mail[me].look();
+                        if blocks[next].is_free() {
+                            break;
+                        }
+                        sleep(seen);
+                    }
+                    blocks[next].lend();
+                    chunks[next].states[0].clear();
+                    link.publish(None, LINK, || ());
+                    mail[1 - me].ring();
+                }
+                return;
+            }
+            for (event, at) in (1..=EVENTS).zip([0, 1].into_iter().cycle()) {
+                let [event_of, link] = &chunks[at].states;
+                loop {
+                    let seen = mail[me].look();
+                    // The link behind an event that was not found may be that of the block's last round.
+                    if event_of.found() == MESSAGE {
+                        assert_eq!(chunks[at].message.get(), event);
+                        if link.found() == LINK {
+                            break;
+                        }
+                    }
+                    sleep(seen);
+                }
+                assert!(blocks[at].give_back(), "it was lent");
+                mail[1 - me].ring();
             }
         },
     );
