@@ -197,6 +197,10 @@ struct Line {
     /// words, pictures and tables; for a browser, in one file. Counts as --stats does
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Writes when each rank is in which call, and waits in which line of the program, to this file, which
+    /// ui.perfetto.dev shows. The file has everything up to a failure. Each call takes longer
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// What each rank is bound to, in turn: none; socket; core, the hardware threads of a core; hwthread,
     /// one hardware thread. Unbound ranks that can have a core each avoid each other's cores
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = bind_to)]
@@ -373,6 +377,8 @@ pub struct Options {
     pub stats: bool,
     /// Where the page about the run is written.
     pub report: Option<PathBuf>,
+    /// Where the trace is written.
+    pub trace: Option<PathBuf>,
     /// How many of the last calls of all ranks are printed when the job fails.
     pub calls: Option<u32>,
     pub target: Option<Target>,
@@ -385,6 +391,7 @@ impl Options {
             is_checked: self.check.is_some(),
             is_late: self.check.is_some_and(|check| check.is_late),
             is_counted: self.stats || self.report.is_some(),
+            is_traced: self.trace.is_some(),
         }
     }
 
@@ -492,6 +499,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         check_report: line.check_report,
         stats: line.stats,
         report: line.report,
+        trace: line.trace,
         calls: line.calls,
         target,
     })))
@@ -892,6 +900,7 @@ mod tests {
             vec!["-n", "2", "--check=late,", "true"],
             vec!["-n", "2", "--check-report"],
             vec!["-n", "2", "--report"],
+            vec!["-n", "2", "--trace"],
             vec!["-n", "2", "--status", "1"],
             vec!["--status", "one"],
             vec!["--status", "1", "-t"],

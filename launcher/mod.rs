@@ -48,6 +48,7 @@ mod supervise;
 #[cfg(feature = "test")]
 pub mod testing;
 mod top;
+mod trace;
 mod tree;
 mod watch;
 mod words;

@@ -18,6 +18,7 @@ use crate::launcher::report::file::ReportFile;
 use crate::launcher::report::{self, Cause, RankEnd, Refusal};
 use crate::launcher::segment::NamedSegment;
 use crate::launcher::signals::{self, Taken};
+use crate::launcher::trace::{TraceFile, Tracer};
 use crate::launcher::tree;
 use crate::launcher::watch::{Event, Watch};
 use ending::Phase;
@@ -76,6 +77,8 @@ struct Supervisor<'a> {
     /// When the job has lasted for its limit.
     deadline: Option<Instant>,
     files: ReportFiles,
+    /// Writes the trace until no rank is left.
+    tracer: Option<Tracer>,
     /// Messages for the end of the job, besides the cause.
     notes: Vec<String>,
     reported: bool,
@@ -115,10 +118,14 @@ pub fn run(options: &Options, segment: &NamedSegment, own: Own<'_>) -> Result<u8
     let bytes = segment.bytes().or(options.segment_size);
     let observed = options.observation();
     let files = ReportFiles::create(options)?;
+    let trace_file = options.trace.as_deref().map(TraceFile::create).transpose()?;
     let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure, observed)
         .map_err(Refusal::job)?;
     let mut supervisor =
         Supervisor::new(options, &job, &own, files).map_err(refused("cannot prepare the job"))?;
+    if let Some(file) = trace_file {
+        supervisor.start_trace(file)?;
+    }
     if options.has_foreground() {
         supervisor.foreground = Some(Foreground::of_this_process()?);
     }
@@ -176,12 +183,24 @@ impl<'a> Supervisor<'a> {
             began_at: SystemTime::now(),
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             files,
+            tracer: None,
             notes: Vec::new(),
             reported: false,
             abandoned: false,
         };
         supervisor.watch.add(&supervisor.signals, Event::Signal)?;
         Ok(supervisor)
+    }
+
+    /// Starts the thread that writes the trace.
+    fn start_trace(&mut self, file: TraceFile) -> Result<(), Refusal> {
+        let refused = |error| Refusal::system("cannot write the trace", error);
+        if let Some(reader) = self.job.trace_reader().map_err(Refusal::job)? {
+            let tracer = Tracer::start(file, reader).map_err(refused)?;
+            self.watch.add(tracer.alive(), Event::Trace).map_err(refused)?;
+            self.tracer = Some(tracer);
+        }
+        Ok(())
     }
 
     /// Starts all ranks and the relays of their output.
@@ -274,6 +293,7 @@ impl<'a> Supervisor<'a> {
                 Event::Signal | Event::Over => {}
                 Event::Rank(rank) => self.rank_ended(rank as usize),
                 Event::Relay(stream) => self.relay_ended(stream),
+                Event::Trace => self.trace_ended(),
             }
         }
         if self.children_died && self.reaping_is_due() {
@@ -322,6 +342,18 @@ impl<'a> Supervisor<'a> {
         }
         if let Err(error) = self.output.ended(stream) {
             self.end(Cause::Output(STREAMS[stream], error));
+        }
+    }
+
+    fn trace_ended(&mut self) {
+        let Some(tracer) = self.tracer.take() else { return };
+        let _ = self.watch.remove(tracer.alive());
+        let Some(failure) = tracer.ended() else { return };
+        match self.phase {
+            // Ranks would wait for it for ever.
+            Phase::Running => self.end(Cause::Refused(Refusal::Launcher(failure))),
+            _ if self.reported => report::print(&failure),
+            _ => self.notes.push(failure),
         }
     }
 

@@ -14,12 +14,15 @@ pub enum Event {
     Relay(usize),
     /// A rank's process has ended, or its pipe is readable.
     Rank(u32),
+    /// The thread that writes the trace has ended.
+    Trace,
     /// The job is over.
     Over,
 }
 
 const SIGNAL: u64 = u64::MAX;
 const OVER: u64 = u64::MAX - 1;
+const TRACE: u64 = u64::MAX - 2;
 const RELAY: u64 = 1 << 32;
 
 impl Event {
@@ -27,6 +30,7 @@ impl Event {
         match self {
             Event::Signal => SIGNAL,
             Event::Over => OVER,
+            Event::Trace => TRACE,
             Event::Relay(stream) => RELAY + stream as u64,
             Event::Rank(rank) => rank.into(),
         }
@@ -36,6 +40,7 @@ impl Event {
         match token {
             SIGNAL => Event::Signal,
             OVER => Event::Over,
+            TRACE => Event::Trace,
             RELAY.. => Event::Relay((token - RELAY) as usize),
             rank => Event::Rank(rank as u32),
         }
@@ -85,6 +90,7 @@ mod tests {
         for event in [
             Event::Signal,
             Event::Over,
+            Event::Trace,
             Event::Relay(0),
             Event::Relay(1),
             Event::Rank(0),

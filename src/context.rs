@@ -66,7 +66,7 @@ pub(crate) struct Context {
     pub(crate) shards: Shards,
     /// In a job that is checked for conflicts.
     checker: Option<Box<Checker>>,
-    /// In a job whose calls are counted.
+    /// In a job whose calls are counted or traced.
     statistics: Option<Arc<Statistics>>,
     slot: Placed<RankSlot>,
     /// The number of communicators made of this rank alone.
@@ -85,7 +85,12 @@ impl Context {
         let slot = segment.place(segment.slot_offset(here))?;
         let notice = Arc::new(member.notice);
         let job = JobWatch::new(member.rank, &segment, &notice, launch::launcher());
-        let statistics = Statistics::join(&segment, here)?;
+        let job = Arc::new(job);
+        let look = {
+            let job = job.clone();
+            move || job.look()
+        };
+        let statistics = Statistics::join(&segment, here, look)?;
         let log = statistics.clone().map(|log| -> Arc<dyn WaitLog> { log });
         Ok(Context {
             rank: member.rank,
@@ -216,7 +221,7 @@ impl Context {
         Some(done)
     }
 
-    /// Whether every call takes its slow path: in a job that is checked or counted.
+    /// Whether every call takes its slow path: in a job that is checked, counted or traced.
     pub(crate) fn is_observed(&self) -> bool {
         self.checker.is_some() || self.statistics.is_some()
     }
@@ -304,7 +309,7 @@ impl Context {
     #[inline(always)]
     pub(crate) fn enter(&self, call: Call, window: u64) -> InCall<'_> {
         self.slot.begin(call, window);
-        self.counted(call, window, 0)
+        self.counted(call, window, None)
     }
 
     /// [`Context::enter`] for an operation on a rank of the window or communicator, of that many bytes. `world` returns the
@@ -317,7 +322,7 @@ impl Context {
         world: impl FnOnce(u32) -> Option<u32>,
     ) -> InCall<'_> {
         self.slot.begin_operation(call, window, (target.0, bytes));
-        let in_call = self.counted(call, window, bytes);
+        let in_call = self.counted(call, window, Some((target, bytes)));
         if let Some(statistics) = &self.statistics
             && (call.is_operation() || call == Call::Send)
         {
@@ -341,9 +346,9 @@ impl Context {
     }
 
     #[inline(always)]
-    fn counted(&self, call: Call, window: u64, bytes: u64) -> InCall<'_> {
+    fn counted(&self, call: Call, window: u64, operation: Option<(Rank, u64)>) -> InCall<'_> {
         if let Some(statistics) = &self.statistics {
-            statistics.begin(call, window, bytes);
+            statistics.begin(call, window, operation);
         }
         InCall { context: self }
     }

@@ -9,6 +9,7 @@
 #[cfg(feature = "test-hooks")]
 pub(crate) mod fault;
 mod observe;
+mod trace;
 mod watch;
 
 use crate::error::{Error, Result};
@@ -35,6 +36,7 @@ pub use observe::{
     Awaited, AwaitedKind, AwaitedRead, LastCall, Observed, RankStatus, Sleep, Standing, View,
     is_of_another_version, monotonic,
 };
+pub use trace::{TraceEvent, TraceReader};
 
 /// Rank of the process in the job.
 pub const ENV_RANK: &str = "ONESIDED_RANK";

@@ -144,6 +144,7 @@ mod rank;
 mod shm;
 mod statistics;
 mod sync;
+mod trace;
 mod universe;
 mod window;
 

@@ -1,5 +1,5 @@
 //! How often each rank of a job that `rmarun --stats` or `--report` has started makes which calls, what it moves to and
-//! from each rank, and for how long it waits, and why.
+//! from each rank, and for how long it waits, and why; with `rmarun --trace`, when.
 //!
 //! In such a job every call takes its slow path, as in a checked one, so the fast paths know nothing of this. A call is
 //! counted where its record in the rank's slot begins and ends (`context.rs`), a wait in the one loop that waits
@@ -14,10 +14,12 @@ use crate::mixer::Mixer;
 use crate::prim::{
     Account, AwaitedKind, AwaitedWords, WaitLog, has_binding, line_by_binding, monotonic,
 };
+use crate::rank::Rank;
 use crate::shm::{
     CallStatisticsWords, CallWord, CauseWords, Placed, PlacedSlice, Segment, StatisticsWords,
     TextWords, TrafficWords, WaitStatisticsWords, WindowHeader, WindowStatisticsWords,
 };
+use crate::trace::EventLog;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -46,14 +48,22 @@ struct CurrentCall {
     peer: Option<u32>,
 }
 
-/// What this process counts.
+/// What this process counts and publishes.
 pub(crate) struct Statistics {
     segment: Arc<Segment>,
+    /// In a job that counts.
+    counts: Option<Counts>,
+    places: Mutex<Places>,
+    /// In a job that is traced.
+    log: Option<EventLog>,
+}
+
+/// Where a rank of a job that counts does.
+struct Counts {
     words: Placed<StatisticsWords>,
     /// One record for each rank.
     traffic: PlacedSlice<TrafficWords>,
     rank: u32,
-    places: Mutex<Places>,
 }
 
 /// Where the records are.
@@ -73,9 +83,8 @@ enum LineOfWait {
     Text(String),
 }
 
-impl Statistics {
-    /// Those of a rank, if its job has them.
-    pub(crate) fn join(segment: &Arc<Segment>, rank: u32) -> Result<Option<Arc<Statistics>>> {
+impl Counts {
+    fn join(segment: &Arc<Segment>, rank: u32) -> Result<Option<Counts>> {
         let layout = segment.layout();
         let Some((at, row)) = layout.statistics_of(rank).zip(layout.traffic_of(rank)) else {
             return Ok(None);
@@ -83,27 +92,45 @@ impl Statistics {
         let words: Placed<StatisticsWords> = segment.place(at)?;
         let traffic = segment.place_all(row, layout.ranks as usize)?;
         words.joined.store(monotonic());
+        Ok(Some(Counts { words, traffic, rank }))
+    }
+}
+
+impl Statistics {
+    /// Those of a rank, if its job has them. `look` ends the process if the launcher is dead.
+    pub(crate) fn join(
+        segment: &Arc<Segment>,
+        rank: u32,
+        look: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Option<Arc<Statistics>>> {
+        let (counts, log) = (Counts::join(segment, rank)?, EventLog::join(segment, rank, look)?);
+        if counts.is_none() && log.is_none() {
+            return Ok(None);
+        }
         let (segment, places) = (segment.clone(), Mutex::default());
-        Ok(Some(Arc::new(Statistics { segment, words, traffic, rank, places })))
+        Ok(Some(Arc::new(Statistics { segment, counts, places, log })))
     }
 
     /// The rank leaves the job.
     pub(crate) fn leave(&self) {
-        self.words.left.store(monotonic());
+        self.counts.iter().for_each(|counts| counts.words.left.store(monotonic()));
     }
 
-    /// This thread begins a call on the window with that mark (zero for none), of that many bytes.
+    /// This thread begins a call on the window with that mark (zero for none); an operation on a rank has that many
+    /// bytes.
     #[cold]
-    pub(crate) fn begin(&self, call: Call, window: u64, bytes: u64) {
+    pub(crate) fn begin(&self, call: Call, window: u64, operation: Option<(Rank, u64)>) {
         let current = CURRENT.get();
-        CURRENT.set(match current.depth {
-            0 => {
-                self.forget_if_created(call);
-                let what = CallWord::of(call, window);
-                CurrentCall { depth: 1, what, bytes, begun: monotonic(), peer: None }
-            }
-            depth => CurrentCall { depth: depth + 1, ..current },
-        });
+        if current.depth > 0 {
+            return CURRENT.set(CurrentCall { depth: current.depth + 1, ..current });
+        }
+        self.forget_if_created(call);
+        let (what, bytes) = (CallWord::of(call, window), operation.map_or(0, |(_, bytes)| bytes));
+        let begun = monotonic();
+        CURRENT.set(CurrentCall { depth: 1, what, bytes, begun, peer: None });
+        if let Some(log) = &self.log {
+            log.begin(begun, (call, window), operation, || self.name_of(what));
+        }
     }
 
     /// The bytes of the call that this thread has begun go to that rank of the world, or come from it.
@@ -118,10 +145,11 @@ impl Statistics {
     /// The call that this thread is in has created a window with that mark.
     #[cold]
     pub(crate) fn created(&self, mark: u64, bytes: u64, name: &str) {
+        let Some(Counts { words, .. }) = &self.counts else { return };
         let _places = self.places();
-        let number = self.words.created.load();
-        self.words.created.store(number + 1);
-        if let Some(record) = self.words.windows.get(number as usize) {
+        let number = words.created.load();
+        words.created.store(number + 1);
+        if let Some(record) = words.windows.get(number as usize) {
             record.bytes.store(bytes);
             record.name.set(name);
             record.what.store(CallWord::of(CallWord::read(CURRENT.get().what).0, mark));
@@ -131,10 +159,11 @@ impl Statistics {
     /// This rank has given a window another name.
     #[cold]
     pub(crate) fn renamed(&self, mark: u64, name: &str) {
+        let Some(Counts { words, .. }) = &self.counts else { return };
         let _places = self.places();
         let is_it = |window: &&WindowStatisticsWords| CallWord::read(window.what.load()).1 == mark;
         // A later window may have the mark of one that was freed.
-        if let Some(window) = self.words.windows.iter().rfind(is_it) {
+        if let Some(window) = words.windows.iter().rfind(is_it) {
             window.name.set(name);
         }
     }
@@ -146,24 +175,27 @@ impl Statistics {
         let depth = call.depth.saturating_sub(1);
         CURRENT.set(CurrentCall { depth, ..call });
         if depth == 0 {
-            self.count(&call, monotonic().saturating_sub(call.begun));
+            let now = monotonic();
+            self.count(&call, now.saturating_sub(call.begun));
+            self.log.iter().for_each(|log| log.end(now));
         }
     }
 
     fn count(&self, call: &CurrentCall, lasted: u64) {
+        let Some(Counts { words, traffic, .. }) = &self.counts else { return };
         let mut places = self.places();
         let number = places.calls.len();
         let at = *places.calls.entry(call.what).or_insert(number);
-        let record = self.record(&self.words.calls, at);
+        let record = words.record(&words.calls, at);
         if at == number {
             record.what.store(call.what);
             record.window.set(&self.name_of(call.what));
         }
         record.lasted.add(lasted);
         record.bytes.store(record.bytes.load() + call.bytes);
-        if let Some(traffic) = call.peer.and_then(|peer| self.traffic.get(peer as usize)) {
-            self.words.has_traffic.store(1);
-            traffic.add(call.bytes);
+        if let Some(reached) = call.peer.and_then(|peer| traffic.get(peer as usize)) {
+            words.has_traffic.store(1);
+            reached.add(call.bytes);
         }
         if matches!(CallWord::read(call.what).0, Call::WinFree | Call::CommFree) {
             places.has_freed = true;
@@ -172,14 +204,6 @@ impl Statistics {
 
     fn places(&self) -> MutexGuard<'_, Places> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The record with that number; the last one if the table has fewer.
-    fn record<'w, T>(&self, all: &'w [T], at: usize) -> &'w T {
-        if at >= all.len() {
-            self.words.is_full.store(1);
-        }
-        &all[at.min(all.len() - 1)]
     }
 
     /// The name of a call's window; empty without one.
@@ -192,7 +216,7 @@ impl Statistics {
 
 impl WaitLog for Statistics {
     fn awaits(&self, account: &Account<'_>) -> AwaitedWords {
-        let awaited = self.awaited_by(account);
+        let Some(awaited) = self.awaited_by(account) else { return AwaitedWords::default() };
         if awaited.kind == AwaitedKind::Arrival {
             self.arrived(awaited);
         }
@@ -210,11 +234,17 @@ impl WaitLog for Statistics {
             _ if nanoseconds < LONG => LineOfWait::Text(String::new()),
             _ => LineOfWait::Text(line_by_binding().unwrap_or_default()),
         };
+        let text = line.text();
+        if let Some(log) = &self.log {
+            let now = monotonic();
+            log.waited((now - nanoseconds, now), &text);
+        }
+        let Some(Counts { words, .. }) = &self.counts else { return };
         let cause = account.filter(|_| nanoseconds >= LONG).map(|of| self.cause(of, awaited));
         let mut places = self.places();
-        let (number, text) = (places.waits.len(), line.text());
+        let number = places.waits.len();
         let at = *places.waits.entry((what, awaited.kind, line)).or_insert(number);
-        let record = self.record(&self.words.waits, at);
+        let record = words.record(&words.waits, at);
         if at == number {
             record.what.store(what);
             record.window.set(&self.name_of(what));

@@ -270,6 +270,7 @@ impl Supervisor<'_> {
         // Processes of a debugger that was killed may have had it until now.
         self.foreground.iter().for_each(Foreground::take_back);
         self.output.stop();
+        self.tracer.iter_mut().for_each(|tracer| tracer.stop(self.job));
         self.phase = Phase::Draining { since: Instant::now() };
     }
 
@@ -323,7 +324,8 @@ impl Supervisor<'_> {
     /// Prints the last message when the output has been passed on, or has taken too long; returns the
     /// exit code at the end.
     fn finish(&mut self, since: Instant) -> Option<u8> {
-        let drained = self.output.is_drained() || self.abandoned;
+        let is_written = self.output.is_drained() && self.tracer.is_none();
+        let drained = is_written || self.abandoned;
         let (code, word) = self.verdict();
         if !self.reported && (drained || since.elapsed() >= REPORT_AFTER) {
             let counted = self.counted();

@@ -52,7 +52,7 @@ pub use placement::{JobPlacement, Placement, PlacementWords};
 #[cfg(not(any(loom, simulated)))]
 pub use processor::take_part;
 pub use site::{Fault, ProcSync, Site, Step};
-pub use wait::{Failure, JobFailed, Progress, WaitLog, Waiter, sleep_until};
+pub use wait::{Failure, JobFailed, Progress, WaitLog, Waiter, sleep_at_most, sleep_until};
 
 /// MEM_SYNC of the New RMA Design: a full memory barrier, labelled with its place.
 ///

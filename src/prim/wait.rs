@@ -236,8 +236,12 @@ impl Waiter<'_> {
 /// Sleeps until `ready(value)`: the wait of a thread that serves other ranks, which neither spins nor ends when
 /// the job fails.
 pub fn sleep_until(word: &ParkWord, ready: impl Fn(u32) -> bool) {
-    let deaf = FailedWord::default();
     while !ready(word.load()) {
-        word.sleep_unless(&deaf, Site::ParkWaiter, Some((false, LONG)), &ready);
+        sleep_at_most(word, LONG, &ready);
     }
+}
+
+/// One sleep of such a thread. It also ends after that time, or by a signal.
+pub fn sleep_at_most(word: &ParkWord, most: Duration, ready: impl Fn(u32) -> bool) {
+    word.sleep_unless(&FailedWord::default(), Site::ParkWaiter, Some((false, most)), ready);
 }

@@ -6,6 +6,7 @@ use super::segment::Header;
 use super::shards::ShardWords;
 use super::slot::RankSlot;
 use super::statistics_words::{StatisticsWords, TrafficWords};
+use super::trace_words::TraceRing;
 use crate::prim::{CachePadded, ParkWord, PlacementWords, Word32, Word64};
 use crate::sync::channel::MailWords;
 use crate::sync::shards::RankAnnouncements;
@@ -36,7 +37,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few shards.
 pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 14;
+pub(crate) const VERSION: u32 = 15;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +74,8 @@ pub(crate) struct SegmentLayout {
     pub(super) statistics: u64,
     /// What each rank counts of each rank; zero in such a job, too.
     pub(super) traffic: u64,
+    /// How the launcher learns of events, and the events of each rank; zero in a job that is not traced.
+    pub(super) trace: u64,
     /// The allocator's arena, which ends with the segment.
     pub(crate) arena: u64,
 }
@@ -86,6 +89,8 @@ pub struct Observation {
     pub is_late: bool,
     /// How many calls, and for how long.
     pub is_counted: bool,
+    /// When each call begins and ends, which the launcher writes to a file.
+    pub is_traced: bool,
 }
 
 /// The staging buffer of one rank for the collective with that number.
@@ -254,7 +259,7 @@ impl SegmentLayout {
         page: u64,
         bytes: u64,
     ) -> SegmentLayout {
-        let Observation { is_checked, is_late, is_counted } = observed;
+        let Observation { is_checked, is_late, is_counted, is_traced } = observed;
         let (clocks, is_large) = (if is_checked { ranks } else { 0 }, bytes >= IN_LARGE.0);
         let none = SegmentLayout::default();
         let start = SegmentLayout { ranks, uncombined, clocks, is_late, is_large, ..none };
@@ -286,6 +291,9 @@ impl SegmentLayout {
         // Sparse: a rank that reaches few others touches few pages.
         let rows = place(counted * n * of(size_of::<TrafficWords>()), GRANULE);
         let traffic = if is_counted { rows } else { 0 };
+        let mail_and_rings = of(size_of::<MailWords>()) + n * of(size_of::<TraceRing>());
+        let events = place(if is_traced { mail_and_rings } else { 0 }, GRANULE);
+        let trace = if is_traced { events } else { 0 };
         let arena = place(0, page);
         SegmentLayout {
             slots,
@@ -302,6 +310,7 @@ impl SegmentLayout {
             check,
             statistics,
             traffic,
+            trace,
             arena,
             ..start
         }
@@ -317,6 +326,18 @@ impl SegmentLayout {
     pub(crate) fn traffic_of(&self, rank: u32) -> Option<u64> {
         let before = u64::from(rank) * u64::from(self.ranks) * size_of::<TrafficWords>() as u64;
         (self.traffic != 0 && rank < self.ranks).then_some(self.traffic + before)
+    }
+
+    /// The words by which the launcher of a traced job learns of events.
+    pub(crate) fn trace_mail(&self) -> Option<u64> {
+        (self.trace != 0).then_some(self.trace)
+    }
+
+    /// Where a rank writes its events, in a job that is traced.
+    pub(crate) fn trace_of(&self, rank: u32) -> Option<u64> {
+        let before =
+            size_of::<MailWords>() as u64 + u64::from(rank) * size_of::<TraceRing>() as u64;
+        (self.trace != 0 && rank < self.ranks).then_some(self.trace + before)
     }
 
     /// The smallest segment that holds the fixed part and a little of the arena.
@@ -362,6 +383,7 @@ impl SegmentLayout {
             self.clocks.into(),
             self.statistics,
             self.traffic,
+            self.trace,
             self.arena,
             size_of::<crate::sync::WindowWords>() as u64,
             size_of::<crate::sync::RankWords>() as u64,
@@ -428,8 +450,9 @@ mod tests {
         let sizes = [1, 2, 7, 64, 1000, crate::sync::MAX_RANKS];
         for (ranks, uncombined) in sizes.into_iter().flat_map(|n| [(n, u32::MAX), (n, 8)]) {
             let bytes = if ranks == 7 { 1 << 40 } else { 1 << 20 };
-            let (is_checked, is_counted) = (ranks < 100, ranks != 7);
-            let observed = Observation { is_checked, is_counted, ..Observation::default() };
+            let (is_checked, is_counted, is_traced) = (ranks < 100, ranks != 7, ranks != 2);
+            let observed =
+                Observation { is_checked, is_counted, is_traced, ..Observation::default() };
             let layout = SegmentLayout::new(ranks, uncombined, observed, 4096, bytes);
             let counted = layout.statistics_of(ranks - 1);
             let traffic = layout.traffic_of(ranks - 1);
@@ -437,6 +460,8 @@ mod tests {
             assert_eq!(traffic.is_some(), observed.is_counted);
             let row = u64::from(ranks) * size_of::<TrafficWords>() as u64;
             assert!(traffic.is_none_or(|at| at + row <= layout.arena));
+            let traced = layout.trace_of(ranks - 1);
+            assert_eq!(traced.is_some(), observed.is_traced);
             let order = [
                 layout.slots,
                 layout.places,
@@ -451,6 +476,7 @@ mod tests {
                 layout.observed,
                 counted.unwrap_or(layout.observed),
                 layout.traffic_of(0).unwrap_or(layout.observed),
+                traced.or(traffic).unwrap_or(layout.observed),
                 layout.arena,
             ];
             assert!(order.is_sorted());

@@ -36,6 +36,7 @@ mod slot;
 mod span;
 mod statistics_words;
 mod thread;
+mod trace_words;
 
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use biased::{BiasedGuard, BiasedMutex};
@@ -62,7 +63,7 @@ pub use os::reserve;
 pub(crate) use os::{
     Direction, File, FileKind, Piece, PieceRun, Process, STAT_BYTES, admit, close_on_exec,
     duplicate, has_more_rights, is_forked, is_gone, kill_this_process, largest_segment, nonce,
-    notice_forks, page_size, read_here, spawn_deaf, stat_of, takes_output, total_memory,
+    notice_forks, page_size, read_here, spawn_deaf, stat_of, takes_output, thread_id, total_memory,
     write_here,
 };
 pub(crate) use parts::{PartOf, Parts};
@@ -79,3 +80,5 @@ pub(crate) use statistics_words::{
     CallStatisticsWords, CauseWords, StatisticsWords, TextWords, TimesWords, TrafficWords,
     WaitStatisticsWords, WindowStatisticsWords,
 };
+pub use trace_words::TraceEvent;
+pub(crate) use trace_words::{TraceBlock, TracePlace, TraceRing};

@@ -52,6 +52,11 @@ pub(crate) fn is_forked() -> bool {
     FORKED.get().is_some()
 }
 
+/// The number of this thread in the kernel.
+pub(crate) fn thread_id() -> u32 {
+    nix::unistd::gettid().as_raw().cast_unsigned()
+}
+
 /// Moves `bytes` mapped bytes (whole pages) from address `first` on to the NUMA node `node`, which is
 /// below 64. Later pages come from there, too. Returns whether the kernel accepts that.
 pub(super) fn bind_memory(first: u64, bytes: u64, node: u32) -> bool {

@@ -43,6 +43,18 @@ pub(crate) struct RecordedCall {
 const TARGET_BITS: u32 = 16;
 const NO_TARGET: u64 = (1 << TARGET_BITS) - 1;
 
+/// A target and bytes in one word.
+#[inline(always)]
+pub(super) fn operation_word((target, bytes): (u32, u64)) -> u64 {
+    bytes << TARGET_BITS | u64::from(target as u16)
+}
+
+/// Those of a word; `None` for no target in particular.
+pub(super) fn read_operation(word: u64) -> (Option<u32>, u64) {
+    let target = word & NO_TARGET;
+    ((target != NO_TARGET).then_some(target as u32), word >> TARGET_BITS)
+}
+
 impl CallRecorder {
     #[inline(always)]
     fn entry(&self, number: u64) -> &CallEntry {
@@ -58,10 +70,10 @@ impl CallRecorder {
 
     /// The same of an operation of that many bytes on rank `target` of the window.
     #[inline(always)]
-    pub(super) fn begin_operation(&self, call: Call, window: u64, (target, bytes): (u32, u64)) {
+    pub(super) fn begin_operation(&self, call: Call, window: u64, operation: (u32, u64)) {
         let number = self.ended.load();
         let entry = self.entry(number);
-        entry.operation.store(bytes << TARGET_BITS | u64::from(target as u16));
+        entry.operation.store(operation_word(operation));
         entry.call.set_operation(call, window, number);
     }
 
@@ -92,10 +104,7 @@ impl CallRecorder {
             let entry = self.entry(number);
             let (word, operation) = (entry.call.word_of(number)?, entry.operation.load());
             let (call, window) = CallWord::read(word);
-            let target = operation & NO_TARGET;
-            let target = (target != NO_TARGET).then_some(target as u32);
-            let operation =
-                CallWord::is_operation(word).then_some((target, operation >> TARGET_BITS));
+            let operation = CallWord::is_operation(word).then(|| read_operation(operation));
             let is_under_way = number == next;
             (call != Call::None).then_some(RecordedCall { call, window, operation, is_under_way })
         };

@@ -44,15 +44,18 @@ pub(super) struct Header {
     is_late: Word32,
     /// 1 if the ranks count their calls.
     is_counted: Word32,
+    /// 1 if the launcher writes a trace.
+    is_traced: Word32,
 }
 
 impl Header {
     /// The layout of the segment, if it is one of a job of that many ranks.
     fn layout(&self, ranks: u32) -> SegmentLayout {
-        let [is_checked, is_late, is_counted] =
-            [&self.is_checked, &self.is_late, &self.is_counted].map(|word| word.load() == 1);
+        let [is_checked, is_late, is_counted, is_traced] =
+            [&self.is_checked, &self.is_late, &self.is_counted, &self.is_traced]
+                .map(|word| word.load() == 1);
         let (uncombined, page) = (self.uncombined.load(), os::page_size());
-        let observed = Observation { is_checked, is_late, is_counted };
+        let observed = Observation { is_checked, is_late, is_counted, is_traced };
         SegmentLayout::new(ranks, uncombined, observed, page, self.bytes.load())
     }
 }
@@ -91,6 +94,8 @@ unsafe impl Shared for super::check_words::PageWords {}
 unsafe impl Shared for super::statistics_words::StatisticsWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::statistics_words::TrafficWords {}
+// SAFETY: as above.
+unsafe impl Shared for super::trace_words::TraceRing {}
 // SAFETY: as above.
 unsafe impl Shared for HeapWords {}
 // SAFETY: as above.
@@ -295,6 +300,7 @@ impl Segment {
         header.is_checked.store(layout.check.is_some().into());
         header.is_late.store(layout.is_late.into());
         header.is_counted.store((layout.statistics != 0).into());
+        header.is_traced.store((layout.trace != 0).into());
         header.fingerprint.store(layout.fingerprint());
         header.bytes.store(bytes);
         header.nonce.store(nonce);

@@ -32,6 +32,14 @@ impl StatisticsWords {
     pub(crate) const ARRIVALS: usize = 8;
     /// Windows, in the order of their creation.
     pub(crate) const WINDOWS: usize = 64;
+
+    /// The record of that number in one of the tables; the last one if the table has fewer.
+    pub(crate) fn record<'w, T>(&self, all: &'w [T], at: usize) -> &'w T {
+        if at >= all.len() {
+            self.is_full.store(1);
+        }
+        &all[at.min(all.len() - 1)]
+    }
 }
 
 /// That a rank has arrived where ranks meet, and waits there for others.

@@ -4,7 +4,7 @@
 //! last one to arrive waits, and records before it does where it has arrived. So if all but one have a record, that one
 //! was the last. Two that arrive together may both have none; then the cause is unknown.
 
-use super::{Statistics, WaitCause};
+use super::{Counts, Statistics, WaitCause};
 use crate::call::Call;
 use crate::prim::{Account, AwaitedKind, AwaitedWords};
 use crate::shm::StatisticsWords;
@@ -12,30 +12,32 @@ use crate::shm::StatisticsWords;
 impl Statistics {
     /// This rank has arrived where ranks meet, and has to wait. The other ranks look up its latest arrivals.
     pub(super) fn arrived(&self, awaited: AwaitedWords) {
+        let Some(Counts { words, .. }) = &self.counts else { return };
         // Where ranks gather to create a communicator, the meetings have no number.
-        if awaited.number == 0 || has_arrived(&self.words, awaited) {
+        if awaited.number == 0 || has_arrived(words, awaited) {
             return;
         }
         let _places = self.places();
-        let at = self.words.next_arrival.load() as usize % StatisticsWords::ARRIVALS;
-        let record = &self.words.arrivals[at];
+        let at = words.next_arrival.load() as usize % StatisticsWords::ARRIVALS;
+        let record = &words.arrivals[at];
         record.object.store(0);
         record.number.store(awaited.number);
         record.object.store(awaited.object);
-        self.words.next_arrival.store(at as u32 + 1);
+        words.next_arrival.store(at as u32 + 1);
     }
 
-    /// What a wait waits for that begins now: `peer` is the awaited rank also where several could be awaited, but one is.
-    pub(super) fn awaited_by(&self, account: &Account<'_>) -> AwaitedWords {
+    /// What a wait waits for that begins now: `peer` is the awaited rank also where several could be awaited, but one is. `None` where nothing is counted.
+    pub(super) fn awaited_by(&self, account: &Account<'_>) -> Option<AwaitedWords> {
+        let Counts { rank: own, .. } = self.counts.as_ref()?;
         let record = account.described();
         let awaited = record.words();
-        match awaited.kind {
+        Some(match awaited.kind {
             AwaitedKind::Complete | AwaitedKind::Requests | AwaitedKind::Collective => {
-                let others = record.others().into_iter().filter(|rank| *rank != self.rank);
+                let others = record.others().into_iter().filter(|rank| rank != own);
                 AwaitedWords { peer: only(others), ..awaited }
             }
             _ => awaited,
-        }
+        })
     }
 
     /// This rank begins `call`. If that creates a window or communicator, it may be where one was that has been freed, and
@@ -54,8 +56,11 @@ impl Statistics {
                 | Call::CommSplit
                 | Call::CommShrink
         );
-        if creates && std::mem::take(&mut self.places().has_freed) {
-            self.words.arrivals.iter().for_each(|arrival| arrival.object.store(0));
+        if let Some(Counts { words, .. }) = &self.counts
+            && creates
+            && std::mem::take(&mut self.places().has_freed)
+        {
+            words.arrivals.iter().for_each(|arrival| arrival.object.store(0));
         }
     }
 

@@ -96,7 +96,7 @@ fn a_segment_that_cannot_be_is_one_line() {
 }
 
 /// What has to be in the help.
-const HELP: [&str; 49] = [
+const HELP: [&str; 50] = [
     "-n, --ranks",
     "--tag-output",
     "--require-join",
@@ -119,6 +119,7 @@ const HELP: [&str; 49] = [
     "--report-bindings",
     "--stats",
     "--report <FILE>",
+    "--trace <FILE>",
     "PMI_RANK",
     "Several programs:",
     "Words of other launchers:",

@@ -28,4 +28,5 @@ mod strangers;
 mod support;
 mod terminal;
 mod top;
+mod trace;
 mod words;

@@ -1,0 +1,154 @@
+//! `rmarun --trace`: a thread reads the events that the ranks publish, and writes them to a file.
+//!
+//! It is a thread because a write may take as long as the disk does. Ranks whose events it has not read wait for it when
+//! their memory for events is full; so it also reads when it cannot write any more.
+
+mod encoder;
+pub mod schema;
+
+use crate::launch::{Job, TraceReader};
+use crate::launcher::report::Refusal;
+use encoder::Encoder;
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long an event may be older than the file, while no rank fills a block.
+const LATEST: Duration = Duration::from_millis(50);
+
+/// How many encoded bytes are written at once.
+const WRITTEN_AT_ONCE: usize = 1 << 20;
+
+/// The file of `--trace`.
+pub struct TraceFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl TraceFile {
+    /// Creates it, or empties it, before any rank runs.
+    pub fn create(path: &Path) -> Result<TraceFile, Refusal> {
+        let file =
+            File::create(path).map_err(|error| Refusal::system(&cannot_write(path), error))?;
+        Ok(TraceFile { path: path.to_owned(), file })
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write the trace '{}'", path.display())
+}
+
+/// The thread that writes the trace.
+pub struct Tracer {
+    path: PathBuf,
+    /// Dropped when no rank is left.
+    stop: Option<Sender<()>>,
+    alive: PipeReader,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Tracer {
+    /// Starts the thread.
+    pub fn start(file: TraceFile, reader: TraceReader) -> io::Result<Tracer> {
+        let ((alive, mark), (stop, stopped)) = (io::pipe()?, channel());
+        let TraceFile { path, file } = file;
+        let thread =
+            std::thread::Builder::new().spawn(move || write(file, reader, stopped, mark))?;
+        Ok(Tracer { path, stop: Some(stop), alive, thread })
+    }
+
+    /// A descriptor that becomes readable when the thread ends.
+    pub fn alive(&self) -> BorrowedFd<'_> {
+        self.alive.as_fd()
+    }
+
+    /// No rank is left: the thread writes what is left of their events, and ends.
+    pub fn stop(&mut self, job: &Job) {
+        self.stop = None;
+        job.wake_trace_reader();
+    }
+
+    /// The thread has ended. Returns what to print if it has failed.
+    pub fn ended(self) -> Option<String> {
+        let panicked = || Err(io::Error::other("the thread that writes it has panicked"));
+        let written = self.thread.join().unwrap_or_else(|_| panicked());
+        written.err().map(|error| Refusal::system(&cannot_write(&self.path), error).to_string())
+    }
+}
+
+/// Writes until no rank is left. `_alive` is closed at the end.
+fn write(
+    file: File,
+    mut reader: TraceReader,
+    stop: Receiver<()>,
+    _alive: PipeWriter,
+) -> io::Result<()> {
+    let ranks = reader.view().ranks();
+    let mut encoder = Encoder::new(ranks);
+    let mut target = Target { file, whole: 0, failure: None };
+    loop {
+        let is_over = stop.try_recv() == Err(TryRecvError::Disconnected);
+        let seen = reader.look().map_err(io::Error::other)?;
+        let mut has_more = false;
+        for rank in 0..ranks {
+            has_more |= pass_on(&mut reader, rank, &mut encoder)?;
+            if encoder.bytes.len() >= WRITTEN_AT_ONCE {
+                target.write(&mut encoder.bytes);
+            }
+        }
+        if has_more {
+            continue;
+        }
+        if is_over {
+            (0..ranks).for_each(|rank| add_unfinished(&reader, rank, &mut encoder));
+        }
+        target.write(&mut encoder.bytes);
+        if is_over {
+            return target.failure.map_or(Ok(()), Err);
+        }
+        reader.sleep(seen, LATEST).map_err(io::Error::other)?;
+    }
+}
+
+/// Encodes the next events of a rank; returns whether there may be more.
+fn pass_on(reader: &mut TraceReader, rank: u32, encoder: &mut Encoder) -> io::Result<bool> {
+    let pid = reader.view().standing(rank).map_or(0, |standing| standing.pid);
+    let read = reader.read(rank, |thread, event| encoder.event((rank, pid), thread, event));
+    read.map_err(io::Error::other)
+}
+
+/// Of a rank that has ended in its sleep, the wait has no event.
+fn add_unfinished(reader: &TraceReader, rank: u32, encoder: &mut Encoder) {
+    if let Ok(Some(awaited)) = reader.view().awaited(rank) {
+        encoder.unfinished(rank, awaited.since, &awaited.place);
+    }
+}
+
+/// The file, which ends with a whole packet.
+struct Target {
+    file: File,
+    /// Bytes written.
+    whole: u64,
+    failure: Option<io::Error>,
+}
+
+impl Target {
+    /// Writes the packets and clears them; after a failure no more.
+    fn write(&mut self, packets: &mut Vec<u8>) {
+        if self.failure.is_none() {
+            match self.file.write_all(packets) {
+                Ok(()) => self.whole += packets.len() as u64,
+                Err(error) => {
+                    // Fails for what has no length.
+                    let _ = self.file.set_len(self.whole);
+                    self.failure = Some(error);
+                }
+            }
+        }
+        packets.clear();
+    }
+}

@@ -1,0 +1,257 @@
+//! Encodes the events of the ranks in Perfetto's trace format.
+//!
+//! Each rank is a process with a track for each of its threads, and a sequence of packets. Names are interned: a packet
+//! that uses one first defines it for the later ones of its sequence.
+
+use super::schema::{
+    BuiltinClock, Clock, ClockSnapshot, DebugAnnotation, INCREMENTAL_STATE_CLEARED, InternedData,
+    InternedName, InternedString, NEEDS_INCREMENTAL_STATE, ProcessDescriptor, SliceType,
+    ThreadDescriptor, Trace, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEventDefaults,
+};
+use crate::launch::TraceEvent;
+use prost::Message;
+use rustix::time::{ClockId, clock_gettime};
+
+/// The names of arguments, whose numbers begin with 1.
+const ARGUMENTS: [&str; 4] = ["window", "target", "bytes", "line"];
+const WINDOW: u64 = 1;
+const TARGET: u64 = 2;
+const BYTES: u64 = 3;
+const LINE: u64 = 4;
+
+/// The number of the name of a wait, behind those of all calls.
+const WAIT: usize = 256;
+
+/// Encodes packets one behind the other.
+pub struct Encoder {
+    ranks: Vec<RankTrack>,
+    /// The encoded packets.
+    pub bytes: Vec<u8>,
+    /// A packet with one end of a slice, whose memory is used for the next.
+    slice: Trace,
+}
+
+/// What is known of a rank.
+struct RankTrack {
+    has_begun: bool,
+    /// Definitions for the next packet.
+    definitions: Option<InternedData>,
+    /// Whether the name of an event is defined, by its number.
+    named: [bool; WAIT + 1],
+    /// The beginning of a text that is not whole.
+    text: Vec<u8>,
+    /// The thread that is in a call; of several, the one whose call began last.
+    in_call: Option<u32>,
+}
+
+/// The first thread of a rank, whose events need not name their track.
+const FIRST: u32 = 1;
+
+/// The track of a thread; that of the rank for thread 0.
+fn uuid(rank: u32, thread: u32) -> u64 {
+    u64::from(rank + 1) << 32 | u64::from(thread)
+}
+
+fn interned(iid: u64, name: &str) -> InternedName {
+    InternedName { iid: Some(iid), name: Some(name.to_owned()) }
+}
+
+impl RankTrack {
+    fn new() -> RankTrack {
+        RankTrack {
+            has_begun: false,
+            definitions: None,
+            named: [false; WAIT + 1],
+            text: Vec::new(),
+            in_call: None,
+        }
+    }
+
+    fn definitions(&mut self) -> &mut InternedData {
+        self.definitions.get_or_insert_default()
+    }
+
+    /// The number of the name of an event, which the next packet defines if none has.
+    fn name(&mut self, number: usize, name: &str) -> u64 {
+        if !std::mem::replace(&mut self.named[number], true) {
+            self.definitions().event_names.push(interned(number as u64, name));
+        }
+        number as u64
+    }
+
+    fn define_text(&mut self, iid: u64, text: Vec<u8>) {
+        let defined = InternedString { iid: Some(iid), str: Some(text) };
+        self.definitions().debug_annotation_string_values.push(defined);
+    }
+}
+
+impl Encoder {
+    /// Of a job of that many ranks. The first packet relates the clock of the events to the others.
+    pub fn new(ranks: u32) -> Encoder {
+        let ranks = (0..ranks).map(|_| RankTrack::new()).collect();
+        let slice = Trace { packet: vec![TracePacket::default()] };
+        let mut encoder = Encoder { ranks, bytes: Vec::new(), slice };
+        let clock = |id, builtin: BuiltinClock| {
+            let now = clock_gettime(id);
+            let timestamp = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+            Clock { clock_id: Some(builtin as u32), timestamp: Some(timestamp) }
+        };
+        let clocks = vec![
+            clock(ClockId::Monotonic, BuiltinClock::Monotonic),
+            clock(ClockId::Boottime, BuiltinClock::Boottime),
+            clock(ClockId::Realtime, BuiltinClock::Realtime),
+        ];
+        let primary_trace_clock = Some(BuiltinClock::Monotonic as i32);
+        let clock_snapshot = Some(ClockSnapshot { clocks, primary_trace_clock });
+        encode(TracePacket { clock_snapshot, ..TracePacket::default() }, &mut encoder.bytes);
+        encoder
+    }
+
+    /// Adds a packet that describes a track of a rank.
+    fn add_track(&mut self, rank: u32, packet: TracePacket) {
+        let packet = TracePacket {
+            trusted_packet_sequence_id: Some(rank + 1),
+            sequence_flags: packet.sequence_flags.or(Some(NEEDS_INCREMENTAL_STATE)),
+            interned_data: self.ranks[rank as usize].definitions.take(),
+            ..packet
+        };
+        encode(packet, &mut self.bytes);
+    }
+
+    /// A thread of the rank, whose process is `pid`, has published its first event. It is `id` in the kernel.
+    fn begin_thread(&mut self, rank: u32, thread: u32, pid: u32, id: u32) {
+        let pid = Some(pid.cast_signed());
+        let known = &mut self.ranks[rank as usize];
+        if !std::mem::replace(&mut known.has_begun, true) {
+            known.definitions().debug_annotation_names =
+                ARGUMENTS.iter().zip(1..).map(|(name, iid)| interned(iid, name)).collect();
+            let process_name = Some(format!("rank {rank}"));
+            let first = TracePacket {
+                sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
+                first_packet_on_sequence: Some(true),
+                trace_packet_defaults: Some(TracePacketDefaults {
+                    track_event_defaults: Some(TrackEventDefaults {
+                        track_uuid: Some(uuid(rank, FIRST)),
+                    }),
+                    timestamp_clock_id: Some(BuiltinClock::Monotonic as u32),
+                }),
+                track_descriptor: Some(TrackDescriptor {
+                    uuid: Some(uuid(rank, 0)),
+                    process: Some(ProcessDescriptor { pid, process_name }),
+                    ..TrackDescriptor::default()
+                }),
+                ..TracePacket::default()
+            };
+            self.add_track(rank, first);
+        }
+        let thread_name = Some(format!("thread {thread}"));
+        let track = TrackDescriptor {
+            uuid: Some(uuid(rank, thread)),
+            parent_uuid: Some(uuid(rank, 0)),
+            thread: Some(ThreadDescriptor { pid, tid: Some(id.cast_signed()), thread_name }),
+            ..TrackDescriptor::default()
+        };
+        let track_descriptor = Some(track);
+        self.add_track(rank, TracePacket { track_descriptor, ..TracePacket::default() });
+    }
+
+    /// Adds an event of a thread of that rank, whose process is `pid`.
+    pub fn event(&mut self, (rank, pid): (u32, u32), thread: u32, event: TraceEvent) {
+        let (known, on) = (&mut self.ranks[rank as usize], (rank, thread));
+        match event {
+            TraceEvent::Thread { id } => self.begin_thread(rank, thread, pid, id),
+            TraceEvent::Text { text, bytes } => {
+                let end = bytes.iter().position(|byte| *byte == 0);
+                known.text.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+                if end.is_some() {
+                    let whole = std::mem::take(&mut known.text);
+                    known.define_text(text.into(), whole);
+                }
+            }
+            TraceEvent::Begin { time, call, window, operation } => {
+                known.in_call = Some(thread);
+                let name = known.name(call as usize, call.name());
+                let target = operation.and_then(|(target, _)| target).map(u64::from);
+                let bytes = operation.map(|(_, bytes)| bytes);
+                let numbers = [number(TARGET, target), number(BYTES, bytes)];
+                let arguments = [text(WINDOW, window)].into_iter().chain(numbers);
+                self.add_slice(on, time, Some((name, arguments)));
+            }
+            TraceEvent::End { time } => {
+                known.in_call.take_if(|latest| *latest == thread);
+                self.end(on, time);
+            }
+            TraceEvent::Wait { begun, ended, line } => {
+                self.begin_wait(on, begun, text(LINE, line));
+                self.end(on, ended);
+            }
+        }
+    }
+
+    /// Adds the wait in which a rank slept last, which has not ended: since when, and in which line of the program.
+    pub fn unfinished(&mut self, rank: u32, since: u64, line: &str) {
+        let known = &mut self.ranks[rank as usize];
+        let Some(thread) = known.in_call else { return };
+        // Behind the numbers of the rank's own texts.
+        let iid = u64::MAX;
+        known.define_text(iid, line.into());
+        let (name_iid, string_value_iid) = (Some(LINE), Some(iid));
+        let line = (!line.is_empty()).then(|| DebugAnnotation {
+            name_iid,
+            string_value_iid,
+            ..DebugAnnotation::default()
+        });
+        self.begin_wait((rank, thread), since, line);
+    }
+
+    fn begin_wait(&mut self, on: (u32, u32), time: u64, line: Option<DebugAnnotation>) {
+        let name = self.ranks[on.0 as usize].name(WAIT, "wait");
+        self.add_slice(on, time, Some((name, [line].into_iter())));
+    }
+
+    fn end(&mut self, on: (u32, u32), time: u64) {
+        self.add_slice(on, time, None::<(u64, std::iter::Empty<_>)>);
+    }
+
+    /// Begins a slice of a thread of a rank, with its name and its arguments, or ends one.
+    fn add_slice(
+        &mut self,
+        (rank, thread): (u32, u32),
+        time: u64,
+        begins: Option<(u64, impl Iterator<Item = Option<DebugAnnotation>>)>,
+    ) {
+        let packet = &mut self.slice.packet[0];
+        packet.timestamp = Some(time);
+        packet.trusted_packet_sequence_id = Some(rank + 1);
+        packet.sequence_flags = Some(NEEDS_INCREMENTAL_STATE);
+        packet.interned_data = self.ranks[rank as usize].definitions.take();
+        let event = packet.track_event.get_or_insert_default();
+        event.track_uuid = (thread != FIRST).then(|| uuid(rank, thread));
+        let kind = if begins.is_some() { SliceType::SliceBegin } else { SliceType::SliceEnd };
+        event.kind = Some(kind as i32);
+        event.name_iid = begins.as_ref().map(|(name, _)| *name);
+        event.debug_annotations.clear();
+        event.debug_annotations.extend(begins.into_iter().flat_map(|(_, all)| all).flatten());
+        self.slice.encode(&mut self.bytes).expect("a vector grows");
+    }
+}
+
+fn encode(packet: TracePacket, bytes: &mut Vec<u8>) {
+    Trace { packet: vec![packet] }.encode(bytes).expect("a vector grows");
+}
+
+/// An argument that is a number, if there is one.
+fn number(name: u64, value: Option<u64>) -> Option<DebugAnnotation> {
+    let (name_iid, uint_value) = (Some(name), Some(value?));
+    Some(DebugAnnotation { name_iid, uint_value, ..DebugAnnotation::default() })
+}
+
+/// An argument that is the text of that number, if there is one.
+fn text(name: u64, text: u32) -> Option<DebugAnnotation> {
+    let (name_iid, string_value_iid) = (Some(name), Some(text.into()));
+    (text != 0).then(|| DebugAnnotation {
+        name_iid,
+        string_value_iid,
+        ..DebugAnnotation::default()
+    })
+}

@@ -1,0 +1,184 @@
+//! A rank's half of a trace (`rmarun --trace`): it publishes events, which the launcher writes to a file.
+//!
+//! The events come from where calls and waits are counted (`statistics.rs`). One thread at a time publishes. Texts are
+//! published once, before the first event that has their number.
+
+use crate::call::Call;
+use crate::error::Result;
+use crate::mixer::Mixer;
+use crate::prim::{Backoff, FailedWord, Waiter};
+use crate::rank::Rank;
+use crate::shm::{Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing, thread_id};
+use crate::sync::channel::MailWords;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+thread_local! {
+    /// The number of this thread in the log, from 1 on; zero before its first event.
+    static THREAD: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The events of this process.
+pub(crate) struct EventLog {
+    ring: Placed<TraceRing>,
+    /// Rung when a block is full.
+    launcher: Placed<MailWords>,
+    writer: Mutex<EventWriter>,
+    /// How this process waits for the launcher: not counted, because each of these waits is in an event.
+    backoff: Backoff,
+    /// Never set: the launcher returns blocks also when the job has failed.
+    deaf: FailedWord,
+    rank: u32,
+}
+
+/// The next place, and what has a number.
+#[derive(Default)]
+struct EventWriter {
+    block: usize,
+    place: usize,
+    threads: u32,
+    texts: HashMap<String, u32>,
+    /// The name of each window, by its mark.
+    windows: HashMap<u64, u32, BuildHasherDefault<Mixer>>,
+    /// The window of the latest call, and the number of its name.
+    latest: (u64, u32),
+}
+
+impl EventLog {
+    /// That of a rank, if its job is traced. `look` ends the process if the launcher is dead.
+    pub(crate) fn join(
+        segment: &Arc<Segment>,
+        rank: u32,
+        look: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Option<EventLog>> {
+        let layout = segment.layout();
+        let (Some(mail), Some(ring)) = (layout.trace_mail(), layout.trace_of(rank)) else {
+            return Ok(None);
+        };
+        Ok(Some(EventLog {
+            ring: segment.place(ring)?,
+            launcher: segment.place(mail)?,
+            writer: Mutex::default(),
+            // More ranks than cores: it yields for a moment, and sleeps.
+            backoff: Backoff::new(2, 1).looking(look),
+            deaf: FailedWord::default(),
+            rank,
+        }))
+    }
+
+    /// This thread begins a call on the window with that mark (zero for none), of which `name` is the name.
+    pub(crate) fn begin(
+        &self,
+        time: u64,
+        (call, window): (Call, u64),
+        operation: Option<(Rank, u64)>,
+        name: impl FnOnce() -> String,
+    ) {
+        let mut writer = self.writer();
+        let window = self.window(&mut writer, window, name);
+        let operation = operation.map(|(target, bytes)| (Some(target.0), bytes));
+        self.publish(&mut writer, &TraceEvent::Begin { time, call, window, operation });
+    }
+
+    /// Its call has ended.
+    pub(crate) fn end(&self, time: u64) {
+        self.publish(&mut self.writer(), &TraceEvent::End { time });
+    }
+
+    /// It has waited in that line of the program.
+    pub(crate) fn waited(&self, (begun, ended): (u64, u64), line: &str) {
+        let mut writer = self.writer();
+        let line = self.text(&mut writer, line);
+        self.publish(&mut writer, &TraceEvent::Wait { begun, ended, line });
+    }
+
+    fn writer(&self) -> MutexGuard<'_, EventWriter> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a window's name.
+    fn window(&self, writer: &mut EventWriter, mark: u64, name: impl FnOnce() -> String) -> u32 {
+        if mark == 0 || mark == writer.latest.0 {
+            return if mark == 0 { 0 } else { writer.latest.1 };
+        }
+        let known = writer.windows.get(&mark).copied();
+        let text = known.unwrap_or_else(|| self.text(writer, &name()));
+        writer.windows.insert(mark, text);
+        writer.latest = (mark, text);
+        text
+    }
+
+    /// The number of a text; zero for an empty one.
+    fn text(&self, writer: &mut EventWriter, all: &str) -> u32 {
+        if let Some(known) = writer.texts.get(all) {
+            return *known;
+        }
+        if all.is_empty() {
+            return 0;
+        }
+        let text = writer.texts.len() as u32 + 1;
+        writer.texts.insert(all.to_owned(), text);
+        // With the zero byte at the end.
+        for at in (0..=all.len()).step_by(TraceEvent::TEXT_BYTES) {
+            let mut bytes = [0; TraceEvent::TEXT_BYTES];
+            let part = &all.as_bytes()[at..];
+            let len = part.len().min(bytes.len());
+            bytes[..len].copy_from_slice(&part[..len]);
+            self.publish(writer, &TraceEvent::Text { text, bytes });
+        }
+        text
+    }
+
+    /// Publishes an event of this thread; its first one after the number of the thread.
+    #[inline]
+    fn publish(&self, writer: &mut EventWriter, event: &TraceEvent) {
+        if THREAD.get() == 0 {
+            if writer.threads == 0 {
+                self.ring.blocks[0].words.lend();
+            }
+            writer.threads += 1;
+            THREAD.set(writer.threads);
+            self.append(writer, &TraceEvent::Thread { id: thread_id() });
+        }
+        self.append(writer, event);
+    }
+
+    #[inline]
+    fn append(&self, writer: &mut EventWriter, event: &TraceEvent) {
+        let places = &self.ring.blocks[writer.block].places;
+        places[writer.place].publish(&places[writer.place + 1], THREAD.get(), event);
+        writer.place += 1;
+        if writer.place == TraceBlock::PLACES - 1 {
+            self.begin_next_block(writer);
+        }
+    }
+
+    /// Blocks while the launcher reads the next block.
+    #[cold]
+    fn begin_next_block(&self, writer: &mut EventWriter) {
+        let full = &self.ring.blocks[writer.block];
+        let at = (writer.block + 1) % TraceRing::BLOCKS;
+        let next = &self.ring.blocks[at];
+        let returned = &self.ring.returned;
+        loop {
+            let seen = returned.look();
+            if next.words.is_free() {
+                break;
+            }
+            // No failure ends the wait.
+            let _ = self.waiter().until(returned.bell(), |rung| rung != seen);
+        }
+        next.words.lend();
+        next.places[0].state.clear();
+        full.places[writer.place].state.publish(None, TracePlace::LINK, || ());
+        self.launcher.ring();
+        (writer.block, writer.place) = (at, 0);
+    }
+
+    fn waiter(&self) -> Waiter<'_> {
+        let (failed, backoff) = (&self.deaf, &self.backoff);
+        Waiter { rank: self.rank, failed, backoff, account: None, progress: None }
+    }
+}

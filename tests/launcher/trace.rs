@@ -1,0 +1,419 @@
+//! `rmarun --trace`: the file has each call of each rank once, also of ranks that did not end well.
+
+use crate::harness::{Run, Started, eventually, finish, rank_function_in, rmarun, run_ranks_of};
+use crate::support::printed::cells_of;
+use nix::sys::signal::{Signal, kill};
+use onesided::{Access, Op, Rank, Universe, WindowOptions};
+use prost::Message;
+use schema::{DebugAnnotation, InternedData, SliceType, Trace, TracePacket};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+#[path = "../../launcher/trace/schema.rs"]
+mod schema;
+
+/// A name that a file of text would have to escape.
+const NAME: &str = "a \"halo\" <b>&amp;</b> größer als ein Block von Zeichen";
+/// How long one rank keeps the others waiting.
+const LATE: Duration = Duration::from_millis(100);
+/// More puts than a rank has places for events.
+const MANY: usize = 30_000;
+
+#[test]
+#[ignore = "a rank"]
+fn make_calls() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    if world.size() == 1 {
+        return;
+    }
+    let mut window = WindowOptions::new().name(NAME).allocate::<u64>(world, 8).unwrap();
+    let next = Rank((world.rank().0 + 1) % world.size());
+    for round in 0..10u64 {
+        let values = [round; 4];
+        let epoch = window.fence().unwrap();
+        epoch.put(&values, next, 0).unwrap();
+        epoch.close().unwrap();
+    }
+    let epoch = window.lock_all().unwrap();
+    epoch.fetch_and_op_flush(0, Op::Sum, next, 7).unwrap();
+    epoch.unlock_all().unwrap();
+    let begun = Instant::now();
+    while world.rank() == 1 && begun.elapsed() < LATE {}
+    world.barrier().unwrap();
+    if world.rank() == 0 {
+        world.send(&[1u8; 5], Rank(1), 0).unwrap();
+    } else if world.rank() == 1 {
+        world.recv(&mut [0u8; 5], Rank(0), 0).unwrap();
+    }
+    if world.size() == 4 && world.rank() == 2 {
+        nix::sys::signal::raise(Signal::SIGKILL).unwrap();
+    }
+    window.free().unwrap();
+}
+
+#[test]
+#[ignore = "a rank"]
+fn put_often() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    let mut window = WindowOptions::new().name("much").allocate::<u64>(world, 1).unwrap();
+    let epoch = window.lock_all().unwrap();
+    (0..MANY).for_each(|_| epoch.put(&[1], Rank(0), 0).unwrap());
+    epoch.unlock_all().unwrap();
+    if world.size() == 3 {
+        // The launcher is killed meanwhile.
+        println!("ready");
+        loop {
+            std::thread::park();
+        }
+    }
+    window.free().unwrap();
+}
+
+#[test]
+#[ignore = "a rank"]
+fn wait_for_each_other() {
+    let universe = Universe::init().unwrap();
+    universe.vouch_for_one_thread();
+    let world = universe.world();
+    let other = Rank(1 - world.rank().0);
+    world.recv(&mut [0u8], other, 0).unwrap();
+}
+
+#[test]
+#[ignore = "a rank"]
+fn call_in_threads() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    let mut window = WindowOptions::new().name("shared").allocate::<u64>(world, 1).unwrap();
+    let epoch = window.lock_all().unwrap();
+    std::thread::scope(|threads| {
+        for _ in 0..3 {
+            threads.spawn(|| {
+                (0..100).for_each(|_| epoch.accumulate(&[1], Op::Sum, Rank(0), 0).unwrap());
+            });
+        }
+    });
+    epoch.unlock_all().unwrap();
+    window.free().unwrap();
+}
+
+/// A file below the folder of this test's build, removed at the end.
+struct TraceFile(PathBuf);
+
+impl TraceFile {
+    fn new(name: &str) -> TraceFile {
+        let pid = std::process::id();
+        TraceFile(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{pid}.pftrace")))
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("a path in UTF-8")
+    }
+
+    /// Runs a function of this module on ranks that are traced.
+    fn run(&self, ranks: u32, options: &[&str], function: &str) -> Run {
+        let options = [&["--trace", self.path()], options].concat();
+        run_ranks_of("trace", ranks, &options, function)
+    }
+
+    fn slices(&self) -> Slices {
+        Slices::of(&Trace::decode(&*std::fs::read(&self.0).unwrap()).unwrap())
+    }
+}
+
+impl Drop for TraceFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A slice as a viewer shows it.
+#[derive(Clone, Debug)]
+struct Slice {
+    rank: u32,
+    thread: u64,
+    name: String,
+    begin: u64,
+    end: Option<u64>,
+    /// The name of the slice that it is in.
+    inside: Option<String>,
+    arguments: BTreeMap<String, String>,
+}
+
+impl Slice {
+    fn argument(&self, name: &str) -> &str {
+        self.arguments.get(name).map_or("-", String::as_str)
+    }
+}
+
+#[derive(Debug)]
+struct Slices(Vec<Slice>);
+
+/// What a sequence of packets has defined.
+#[derive(Default)]
+struct Definitions {
+    /// The track of an event that names none.
+    track: Option<u64>,
+    events: HashMap<u64, String>,
+    arguments: HashMap<u64, String>,
+    texts: HashMap<u64, String>,
+}
+
+impl Definitions {
+    fn add(&mut self, data: &InternedData) {
+        let names = |all: &[schema::InternedName]| -> Vec<(u64, String)> {
+            all.iter().map(|one| (one.iid.unwrap(), one.name.clone().unwrap())).collect()
+        };
+        self.events.extend(names(&data.event_names));
+        self.arguments.extend(names(&data.debug_annotation_names));
+        let texts = data.debug_annotation_string_values.iter();
+        let utf8 = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        self.texts.extend(texts.map(|one| (one.iid.unwrap(), utf8(one.str.clone().unwrap()))));
+    }
+
+    fn argument(&self, one: &DebugAnnotation) -> (String, String) {
+        let value = match (one.uint_value, one.string_value_iid) {
+            (Some(number), None) => number.to_string(),
+            (None, Some(text)) => self.texts[&text].clone(),
+            other => panic!("an argument has one value, not {other:?}"),
+        };
+        (self.arguments[&one.name_iid.unwrap()].clone(), value)
+    }
+}
+
+impl Slices {
+    /// Also checks that each slice is in a thread of its rank, and inside the one before it or behind it.
+    fn of(trace: &Trace) -> Slices {
+        let (mut ranks, mut tracks) = (HashMap::new(), HashMap::new());
+        let mut known: HashMap<u32, Definitions> = HashMap::new();
+        let mut events: HashMap<u64, Vec<(u64, Option<Slice>)>> = HashMap::new();
+        for packet in &trace.packet {
+            let Some(sequence) = packet.trusted_packet_sequence_id else {
+                assert!(packet.clock_snapshot.is_some(), "{packet:?}");
+                continue;
+            };
+            match packet.sequence_flags {
+                Some(schema::INCREMENTAL_STATE_CLEARED) => {
+                    assert!(known.insert(sequence, Definitions::default()).is_none(), "{packet:?}");
+                }
+                flags => assert_eq!(flags, Some(schema::NEEDS_INCREMENTAL_STATE)),
+            }
+            let definitions = known.get_mut(&sequence).expect("the first packet comes first");
+            packet.interned_data.iter().for_each(|data| definitions.add(data));
+            let defaults = packet.trace_packet_defaults.as_ref();
+            let defaults = defaults.and_then(|defaults| defaults.track_event_defaults.as_ref());
+            definitions.track = defaults.and_then(|one| one.track_uuid).or(definitions.track);
+            if let Some(track) = &packet.track_descriptor {
+                let pid = track.process.as_ref().and_then(|process| process.pid);
+                match track.process.as_ref().and_then(|process| process.process_name.clone()) {
+                    Some(name) => {
+                        let rank: u32 = name.strip_prefix("rank ").unwrap().parse().unwrap();
+                        ranks.insert(pid, rank);
+                    }
+                    None => {
+                        let thread = track.thread.as_ref().unwrap();
+                        tracks.insert(track.uuid.unwrap(), ranks[&thread.pid]);
+                    }
+                }
+            }
+            if let Some((track, event)) = event_of(packet, definitions, &tracks) {
+                events.entry(track).or_default().push((packet.timestamp.unwrap(), event));
+            }
+        }
+        Slices(events.into_values().flat_map(nested).collect())
+    }
+
+    /// The slices of that name.
+    fn of_call(&self, name: &str) -> Vec<&Slice> {
+        self.0.iter().filter(|slice| slice.name == name).collect()
+    }
+}
+
+/// The track of an event, and the slice that it begins; `None` if it ends one.
+fn event_of(
+    packet: &TracePacket,
+    definitions: &Definitions,
+    tracks: &HashMap<u64, u32>,
+) -> Option<(u64, Option<Slice>)> {
+    let event = packet.track_event.as_ref()?;
+    let thread = event.track_uuid.or(definitions.track).unwrap();
+    let begins = event.kind == Some(SliceType::SliceBegin as i32);
+    assert!(begins || event.kind == Some(SliceType::SliceEnd as i32));
+    let slice = begins.then(|| Slice {
+        rank: tracks[&thread],
+        thread,
+        name: definitions.events[&event.name_iid.unwrap()].clone(),
+        begin: packet.timestamp.unwrap(),
+        end: None,
+        inside: None,
+        arguments: event.debug_annotations.iter().map(|one| definitions.argument(one)).collect(),
+    });
+    Some((thread, slice))
+}
+
+/// The slices of one track.
+fn nested(mut events: Vec<(u64, Option<Slice>)>) -> Vec<Slice> {
+    // As a viewer does: by time, and in the order of the file.
+    events.sort_by_key(|(time, _)| *time);
+    let (mut slices, mut open): (Vec<Slice>, Vec<usize>) = (Vec::new(), Vec::new());
+    for (time, event) in events {
+        match event {
+            Some(slice) => {
+                let inside = open.last().map(|at| slices[*at].name.clone());
+                open.push(slices.len());
+                slices.push(Slice { inside, ..slice });
+            }
+            None => slices[open.pop().expect("a slice ends that has begun")].end = Some(time),
+        }
+    }
+    slices
+}
+
+/// Times and bytes of each call on each window, of the table that `--stats` prints.
+fn counted(run: &Run) -> BTreeMap<(String, String), (u64, u64)> {
+    let lines = run.stderr.lines().filter_map(|line| line.strip_prefix("rmarun: "));
+    let rows = lines.skip_while(|line| !line.starts_with("calls of all ranks")).skip(2);
+    let rows = rows.take_while(|line| line.starts_with("  "));
+    rows.map(|row| {
+        let cells = cells_of(row.trim_start());
+        let bytes = cells[3].parse().unwrap_or_default();
+        ((cells[0].to_owned(), cells[1].to_owned()), (cells[2].parse().unwrap(), bytes))
+    })
+    .collect()
+}
+
+#[test]
+fn each_call_is_a_slice_with_its_arguments_as_often_as_it_is_counted() {
+    for ranks in [2, 3, 8] {
+        let file = TraceFile::new(&format!("calls-{ranks}"));
+        let run = file.run(ranks, &["--stats"], "make_calls").expect(0);
+        let slices = file.slices();
+        let mut traced: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+        for slice in slices.0.iter().filter(|slice| slice.name != "wait") {
+            assert!(slice.end >= Some(slice.begin) && slice.inside.is_none(), "{slice:?}");
+            let call = (slice.name.clone(), slice.argument("window").to_owned());
+            let sum = traced.entry(call).or_default();
+            sum.0 += 1;
+            sum.1 += slice.argument("bytes").parse().unwrap_or(0);
+        }
+        assert_eq!(traced, counted(&run), "{run:#?}");
+        assert_eq!(
+            traced[&("put".to_owned(), NAME.to_owned())],
+            (u64::from(ranks) * 10, 320 * u64::from(ranks))
+        );
+        for put in slices.of_call("put") {
+            assert_eq!(put.argument("target"), ((put.rank + 1) % ranks).to_string());
+            assert_eq!((put.argument("window"), put.argument("bytes")), (NAME, "32"));
+        }
+        let send = slices.of_call("send");
+        assert_eq!((send.len(), send[0].rank, send[0].argument("target")), (1, 0, "1"));
+    }
+}
+
+#[test]
+fn a_wait_is_inside_its_call_and_names_the_line() {
+    let file = TraceFile::new("waits");
+    file.run(3, &[], "make_calls").expect(0);
+    let slices = file.slices();
+    let barrier = include_str!("trace.rs").lines().position(|line| line.contains("world.barrier"));
+    let line = format!("tests/launcher/trace.rs:{}", barrier.unwrap() + 1);
+    let longest = |rank: u32| {
+        let waits = slices.0.iter().filter(|slice| slice.name == "wait" && slice.rank == rank);
+        waits.max_by_key(|wait| wait.end.unwrap() - wait.begin).expect("a wait")
+    };
+    for rank in [0, 2] {
+        let wait = longest(rank);
+        assert!(wait.end.unwrap() - wait.begin > LATE.as_nanos() as u64 / 2, "{wait:?}");
+        assert_eq!(wait.inside.as_deref(), Some("barrier"), "{wait:?}");
+        assert_eq!(wait.argument("line"), line, "{wait:?}");
+    }
+}
+
+#[test]
+fn the_events_of_a_killed_rank_are_there() {
+    let file = TraceFile::new("killed");
+    file.run(4, &[], "make_calls").expect(137);
+    let slices = file.slices();
+    let of_killed = |call: &str| {
+        let calls = slices.of_call(call).into_iter();
+        calls.filter(|slice| slice.rank == 2 && slice.end.is_some()).count()
+    };
+    assert_eq!([of_killed("put"), of_killed("fence"), of_killed("barrier")], [10, 20, 1]);
+    let frees = slices.of_call("window free");
+    assert!(frees.iter().all(|slice| slice.rank != 2 && slice.end.is_none()), "{frees:?}");
+}
+
+#[test]
+fn a_deadlock_is_a_wait_without_an_end() {
+    let file = TraceFile::new("deadlock");
+    file.run(2, &[], "wait_for_each_other").expect(123);
+    let slices = file.slices();
+    for rank in 0..2 {
+        let last = slices.0.iter().filter(|slice| slice.rank == rank).max_by_key(|s| s.begin);
+        let last = last.expect("a wait");
+        assert_eq!((last.name.as_str(), last.end), ("wait", None), "{last:?}");
+        assert!(last.argument("line").starts_with("tests/launcher/trace.rs:"), "{last:?}");
+    }
+}
+
+#[test]
+fn no_event_is_lost_where_a_rank_has_more_than_places_for_them() {
+    let file = TraceFile::new("much");
+    file.run(2, &[], "put_often").expect(0);
+    let slices = file.slices();
+    for rank in 0..2 {
+        let puts = slices.of_call("put").into_iter().filter(|put| put.rank == rank);
+        assert_eq!(puts.filter(|put| put.end.is_some()).count(), MANY);
+    }
+}
+
+#[test]
+fn each_thread_has_a_track() {
+    let file = TraceFile::new("threads");
+    file.run(2, &[], "call_in_threads").expect(0);
+    let slices = file.slices();
+    let mut by_thread: BTreeMap<u64, u32> = BTreeMap::new();
+    for slice in slices.of_call("accumulate") {
+        *by_thread.entry(slice.thread).or_default() += 1;
+    }
+    assert_eq!(by_thread.into_values().collect::<Vec<_>>(), [100; 6]);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_refused_before_any_rank_runs() {
+    let folder = env!("CARGO_TARGET_TMPDIR");
+    let nowhere = format!("{folder}/no such folder/out.pftrace");
+    for (path, why) in [(&*nowhere, "No such file or directory"), (folder, "Is a directory")] {
+        let run = run_ranks_of("trace", 2, &["--trace", path], "make_calls").expect(125);
+        run.reports(&[&format!("cannot write the trace '{path}'"), why]);
+        assert!(run.stdout.is_empty(), "{run:#?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_reported_once_and_the_job_goes_on() {
+    let run = run_ranks_of("trace", 2, &["--trace", "/dev/full"], "put_often").expect(0);
+    run.reports(&["cannot write the trace '/dev/full'", "No space left on device"]);
+}
+
+#[test]
+fn what_a_killed_launcher_has_written_can_be_read() {
+    let file = TraceFile::new("launcher");
+    let function = rank_function_in("trace", "put_often");
+    let mut command = rmarun(&["-n", "3", "--trace", file.path(), "--"]);
+    command.args(&function);
+    let mut started = Started::new(command);
+    // Behind what the test harness of the rank has left on the line.
+    while !started.line().ends_with("ready") {}
+    let puts = || {
+        let written = std::fs::read(&file.0).unwrap();
+        Trace::decode(&*written).map_or(0, |trace| Slices::of(&trace).of_call("put").len())
+    };
+    eventually("the puts of one rank are in the file", || puts() >= MANY);
+    kill(started.supervisor(), Signal::SIGKILL).unwrap();
+    finish(started).expect(137);
+    assert!(puts() >= MANY);
+}
