@@ -123,6 +123,7 @@ fn pass_on(reader: &mut TraceReader, rank: u32, encoder: &mut Encoder) -> io::Re
 
 /// Of a rank that has ended in its sleep, the wait has no event.
 fn add_unfinished(reader: &TraceReader, rank: u32, encoder: &mut Encoder) {
+    encoder.finish(rank);
     if let Ok(Some(awaited)) = reader.view().awaited(rank) {
         encoder.unfinished(rank, awaited.since, &awaited.place);
     }

@@ -226,6 +226,11 @@ impl Context {
         self.checker.is_some() || self.statistics.is_some()
     }
 
+    /// What is counted or published of this rank.
+    pub(crate) fn statistics(&self) -> Option<&Statistics> {
+        self.statistics.as_deref()
+    }
+
     /// Whether this thread may be preferred by mutexes: not where every call takes its slow path.
     pub(crate) fn may_prefer(&self) -> bool {
         self.shards.take_part() && !self.is_observed()

@@ -17,7 +17,7 @@ use crate::prim::{
 use crate::rank::Rank;
 use crate::shm::{
     CallStatisticsWords, CallWord, CauseWords, Placed, PlacedSlice, Segment, StatisticsWords,
-    TextWords, TrafficWords, WaitStatisticsWords, WindowHeader, WindowStatisticsWords,
+    TextWords, TraceEvent, TrafficWords, WaitStatisticsWords, WindowHeader, WindowStatisticsWords,
 };
 use crate::trace::EventLog;
 use std::cell::Cell;
@@ -179,6 +179,30 @@ impl Statistics {
             self.count(&call, now.saturating_sub(call.begun));
             self.log.iter().for_each(|log| log.end(now));
         }
+    }
+
+    /// The call of this thread sends what another call receives: returns what identifies it in the job. Zero if it has
+    /// no arrow.
+    pub(crate) fn sent(&self) -> u64 {
+        let CurrentCall { depth, what, .. } = CURRENT.get();
+        let sends = depth > 0 && TraceEvent::sends(CallWord::read(what).0);
+        self.log.as_ref().filter(|_| sends).map_or(0, EventLog::sent)
+    }
+
+    /// This rank has posted that number of times in the slot at that offset.
+    pub(crate) fn posted(&self, slot: u64, number: u32) {
+        self.log.iter().for_each(|log| log.posted(slot, number));
+    }
+
+    /// This rank has seen that post.
+    pub(crate) fn started(&self, slot: u64, number: u32) {
+        self.received(EventLog::of_post(slot, number));
+    }
+
+    /// The call of this thread has received that.
+    pub(crate) fn received(&self, arrow: u64) {
+        let log = self.log.as_ref().filter(|_| arrow != 0 && CURRENT.get().depth > 0);
+        log.into_iter().for_each(|log| log.received(arrow));
     }
 
     fn count(&self, call: &CurrentCall, lasted: u64) {

@@ -9,6 +9,7 @@ use crate::mixer::Mixer;
 use crate::prim::{Backoff, FailedWord, Waiter};
 use crate::rank::Rank;
 use crate::shm::{Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing, thread_id};
+use crate::sync::PostSlot;
 use crate::sync::channel::MailWords;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -19,6 +20,9 @@ thread_local! {
     /// The number of this thread in the log, from 1 on; zero before its first event.
     static THREAD: Cell<u32> = const { Cell::new(0) };
 }
+
+/// Bits for the number of an arrow among those of its rank.
+const ARROW_BITS: u32 = 48;
 
 /// The events of this process.
 pub(crate) struct EventLog {
@@ -39,6 +43,8 @@ struct EventWriter {
     block: usize,
     place: usize,
     threads: u32,
+    /// How many arrows begin in this rank.
+    arrows: u64,
     texts: HashMap<String, u32>,
     /// The name of each window, by its mark.
     windows: HashMap<u64, u32, BuildHasherDefault<Mixer>>,
@@ -92,6 +98,32 @@ impl EventLog {
         let mut writer = self.writer();
         let line = self.text(&mut writer, line);
         self.publish(&mut writer, &TraceEvent::Wait { begun, ended, line });
+    }
+
+    /// The call of this thread sends a message: returns what identifies it in the job, never zero.
+    pub(crate) fn sent(&self) -> u64 {
+        let mut writer = self.writer();
+        writer.arrows += 1;
+        let arrow = u64::from(self.rank + 1) << ARROW_BITS | writer.arrows;
+        self.publish(&mut writer, &TraceEvent::Sent { arrow });
+        arrow
+    }
+
+    /// It has posted for that number of times in the slot at that offset.
+    pub(crate) fn posted(&self, slot: u64, number: u32) {
+        let arrow = EventLog::of_post(slot, number);
+        self.publish(&mut self.writer(), &TraceEvent::Sent { arrow });
+    }
+
+    /// What identifies a post, also for its origin. A slot of a later window may have the same, which is then free again.
+    pub(crate) fn of_post(slot: u64, number: u32) -> u64 {
+        let slot = slot / (size_of::<PostSlot>() as u64);
+        1 << 63 | slot << 32 | u64::from(number)
+    }
+
+    /// It has received that.
+    pub(crate) fn received(&self, arrow: u64) {
+        self.publish(&mut self.writer(), &TraceEvent::Received { arrow });
     }
 
     fn writer(&self) -> MutexGuard<'_, EventWriter> {

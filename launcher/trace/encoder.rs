@@ -42,6 +42,19 @@ struct RankTrack {
     text: Vec<u8>,
     /// The thread that is in a call; of several, the one whose call began last.
     in_call: Option<u32>,
+    /// The calls that may send, each until the next other event of its thread: an arrow begins where its call does.
+    sending: Vec<Sending>,
+    /// The arrows that end in calls that have not ended, with their threads.
+    received: Vec<(u32, u64)>,
+}
+
+/// The beginning of a call that may send.
+struct Sending {
+    thread: u32,
+    time: u64,
+    name: u64,
+    arguments: [Option<DebugAnnotation>; 3],
+    arrows: Vec<u64>,
 }
 
 /// The first thread of a rank, whose events need not name their track.
@@ -64,6 +77,8 @@ impl RankTrack {
             named: [false; WAIT + 1],
             text: Vec::new(),
             in_call: None,
+            sending: Vec::new(),
+            received: Vec::new(),
         }
     }
 
@@ -158,6 +173,14 @@ impl Encoder {
     /// Adds an event of a thread of that rank, whose process is `pid`.
     pub fn event(&mut self, (rank, pid): (u32, u32), thread: u32, event: TraceEvent) {
         let (known, on) = (&mut self.ranks[rank as usize], (rank, thread));
+        if let Some(at) = known.sending.iter().position(|sending| sending.thread == thread) {
+            if let TraceEvent::Sent { arrow } = event {
+                return known.sending[at].arrows.push(arrow);
+            }
+            let sending = known.sending.swap_remove(at);
+            self.begin_sending(rank, sending);
+        }
+        let known = &mut self.ranks[rank as usize];
         match event {
             TraceEvent::Thread { id } => self.begin_thread(rank, thread, pid, id),
             TraceEvent::Text { text, bytes } => {
@@ -174,17 +197,42 @@ impl Encoder {
                 let target = operation.and_then(|(target, _)| target).map(u64::from);
                 let bytes = operation.map(|(_, bytes)| bytes);
                 let numbers = [number(TARGET, target), number(BYTES, bytes)];
-                let arguments = [text(WINDOW, window)].into_iter().chain(numbers);
-                self.add_slice(on, time, Some((name, arguments)));
+                let [target, bytes] = numbers;
+                let arguments = [text(WINDOW, window), target, bytes];
+                match TraceEvent::sends(call) {
+                    true => {
+                        let arrows = Vec::new();
+                        known.sending.push(Sending { thread, time, name, arguments, arrows });
+                    }
+                    false => self.add_slice(on, time, Some((name, arguments)), &[]),
+                }
             }
+            // A wait for the library's own exclusion came between.
+            TraceEvent::Sent { .. } => {}
+            TraceEvent::Received { arrow } => known.received.push((thread, arrow)),
             TraceEvent::End { time } => {
                 known.in_call.take_if(|latest| *latest == thread);
-                self.end(on, time);
+                let of_thread = |(of, _): &mut (u32, u64)| *of == thread;
+                let received = known.received.extract_if(.., of_thread);
+                let arrows: Vec<u64> = received.map(|(_, arrow)| arrow).collect();
+                self.add_slice(on, time, None, &arrows);
             }
             TraceEvent::Wait { begun, ended, line } => {
                 self.begin_wait(on, begun, text(LINE, line));
-                self.end(on, ended);
+                self.add_slice(on, ended, None, &[]);
             }
+        }
+    }
+
+    fn begin_sending(&mut self, rank: u32, sending: Sending) {
+        let Sending { thread, time, name, arguments, arrows } = sending;
+        self.add_slice((rank, thread), time, Some((name, arguments)), &arrows);
+    }
+
+    /// Adds the beginnings of calls of a rank that has ended in them.
+    pub fn finish(&mut self, rank: u32) {
+        for sending in std::mem::take(&mut self.ranks[rank as usize].sending) {
+            self.begin_sending(rank, sending);
         }
     }
 
@@ -206,19 +254,17 @@ impl Encoder {
 
     fn begin_wait(&mut self, on: (u32, u32), time: u64, line: Option<DebugAnnotation>) {
         let name = self.ranks[on.0 as usize].name(WAIT, "wait");
-        self.add_slice(on, time, Some((name, [line].into_iter())));
+        self.add_slice(on, time, Some((name, [line, None, None])), &[]);
     }
 
-    fn end(&mut self, on: (u32, u32), time: u64) {
-        self.add_slice(on, time, None::<(u64, std::iter::Empty<_>)>);
-    }
-
-    /// Begins a slice of a thread of a rank, with its name and its arguments, or ends one.
+    /// Begins a slice of a thread of a rank, with its name and its arguments, or ends one. Arrows begin at its
+    /// beginning, or end at its end.
     fn add_slice(
         &mut self,
         (rank, thread): (u32, u32),
         time: u64,
-        begins: Option<(u64, impl Iterator<Item = Option<DebugAnnotation>>)>,
+        begins: Option<(u64, [Option<DebugAnnotation>; 3])>,
+        arrows: &[u64],
     ) {
         let packet = &mut self.slice.packet[0];
         packet.timestamp = Some(time);
@@ -231,6 +277,13 @@ impl Encoder {
         event.kind = Some(kind as i32);
         event.name_iid = begins.as_ref().map(|(name, _)| *name);
         event.debug_annotations.clear();
+        event.flow_ids.clear();
+        event.terminating_flow_ids.clear();
+        let flows = match begins {
+            Some(_) => &mut event.flow_ids,
+            None => &mut event.terminating_flow_ids,
+        };
+        flows.extend_from_slice(arrows);
         event.debug_annotations.extend(begins.into_iter().flat_map(|(_, all)| all).flatten());
         self.slice.encode(&mut self.bytes).expect("a vector grows");
     }

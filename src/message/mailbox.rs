@@ -25,7 +25,7 @@ const SHORT: usize = 64;
 /// A message that has arrived before its receive was posted (unexpected).
 pub(super) struct Arrived {
     pub(super) bytes: u64,
-    /// Where the clock of the sender is, in a checked job; otherwise zero.
+    /// As in [`RequestOutcome`].
     clock: u64,
     /// The request of the sender that waits for the receive, or zero.
     token: u64,

@@ -14,6 +14,7 @@ use crate::group::Rank;
 use crate::mail::damaged;
 use crate::prim::{Awaited, AwaitedKind};
 use crate::shm::{AllocError, is_forked};
+use crate::statistics::Statistics;
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -258,7 +259,7 @@ pub(super) fn await_slot(
 }
 
 /// Publishes the clock of this rank for the receiver of a message, or for its sender if that waits for the receive,
-/// in a checked job: the block where it is, which the other rank frees.
+/// in a checked job: the block where it is, which the other rank frees. In a traced job, what identifies the message.
 pub(super) fn publish_clock(context: &Context) -> std::result::Result<u64, AllocError> {
     let publish = |checker: &Checker| {
         let (segment, clocks) = (&context.segment, checker.clocks());
@@ -266,13 +267,17 @@ pub(super) fn publish_clock(context: &Context) -> std::result::Result<u64, Alloc
         checker.publish(segment.mapping().views(block, clocks)?);
         Ok(block)
     };
-    context.synchronising(None, Frequency::Often, publish).unwrap_or(Ok(0))
+    let published = context.synchronising(None, Frequency::Often, publish);
+    published.unwrap_or_else(|| Ok(context.statistics().map_or(0, Statistics::sent)))
 }
 
-/// Merges the clock of a message that has been received.
+/// Merges the clock of a message that has been received, or publishes the event in a traced job.
 fn merge_clock(context: &Context, block: u64) {
     if block == 0 {
         return;
+    }
+    if context.checker().is_none() {
+        return context.statistics().into_iter().for_each(|log| log.received(block));
     }
     context.synchronising(None, Frequency::Often, |checker| {
         if let Ok(words) = context.segment.mapping().views(block, checker.clocks()) {

@@ -30,7 +30,7 @@ pub(super) struct RequestOutcome {
     pub(super) envelope: Envelope,
     pub(super) bytes: u64,
     pub(super) failure: Option<MessageFailure>,
-    /// Where the clock of the sender is, in a checked job; otherwise zero.
+    /// Where the clock of the sender is, in a checked job; in a traced one, what identifies the message; otherwise zero.
     pub(super) clock: u64,
 }
 

@@ -107,6 +107,16 @@ pub enum TraceEvent {
         /// The number of the text that is the program's line.
         line: u32,
     },
+    /// The call has sent what another call receives, of this rank or another one.
+    Sent {
+        /// What identifies it in the job.
+        arrow: u64,
+    },
+    /// The call has received it.
+    Received {
+        /// The same.
+        arrow: u64,
+    },
 }
 
 /// The kinds of [`TraceEvent`]; that of a link is below.
@@ -116,8 +126,15 @@ const BEGIN: u32 = TEXT + 1;
 const BEGIN_OPERATION: u32 = BEGIN + 1;
 const END: u32 = BEGIN_OPERATION + 1;
 const WAIT: u32 = END + 1;
+const SENT: u32 = WAIT + 1;
+const RECEIVED: u32 = SENT + 1;
 
 impl TraceEvent {
+    /// Whether [`TraceEvent::Sent`] may follow the beginning of this call, which is then before all its waits.
+    pub fn sends(call: Call) -> bool {
+        matches!(call, Call::Send | Call::SendReceive | Call::Post)
+    }
+
     /// Bytes of a text that one event has.
     pub(crate) const TEXT_BYTES: usize = 8 * TracePlace::WORDS;
 
@@ -141,6 +158,8 @@ impl TraceEvent {
             }
             TraceEvent::End { time } => (END, 0, [time, 0, 0]),
             TraceEvent::Wait { begun, ended, line } => (WAIT, line, [begun, ended, 0]),
+            TraceEvent::Sent { arrow } => (SENT, 0, [arrow, 0, 0]),
+            TraceEvent::Received { arrow } => (RECEIVED, 0, [arrow, 0, 0]),
         }
     }
 
@@ -164,6 +183,8 @@ impl TraceEvent {
             },
             END => TraceEvent::End { time },
             WAIT => TraceEvent::Wait { begun: time, ended: second, line: text },
+            SENT => TraceEvent::Sent { arrow: time },
+            RECEIVED => TraceEvent::Received { arrow: time },
             _ => return None,
         })
     }
@@ -189,11 +210,13 @@ mod tests {
             TraceEvent::Begin { time: 5, call, window: 0, operation: Some((None, 0)) },
             TraceEvent::End { time: 99 },
             TraceEvent::Wait { begun: 7, ended: 8, line: 2 },
+            TraceEvent::Sent { arrow: u64::MAX },
+            TraceEvent::Received { arrow: 1 },
         ] {
             let (here, behind) = (place(), place());
             here.publish(&behind, 12, &event);
             assert_eq!(here.read(here.state.found()), Some((12, event)));
         }
-        assert_eq!(place().read(WAIT + 1), None);
+        assert_eq!(place().read(RECEIVED + 1), None);
     }
 }

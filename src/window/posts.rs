@@ -179,7 +179,11 @@ impl Posts {
                 unknown.insert(slot_in(calls, table)?)
             }
         };
-        sync::start_one(slot, &mut self.seen, &waiter).map_err(failed)
+        sync::start_one(slot, &mut self.seen, &waiter).map_err(failed)?;
+        if let Some(statistics) = calls.context().statistics() {
+            statistics.started(calls.context().object::<PostSlot>(slot), self.seen);
+        }
+        Ok(())
     }
 }
 

@@ -230,7 +230,12 @@ impl Transport {
         }
         // Nothing can fail from here on, and no rank may see the post before the flag.
         exposure.store(1);
-        sync::post(origins.iter().map(|origin| &slots[*origin as usize]));
+        let notified = || origins.iter().map(|origin| &slots[*origin as usize]);
+        sync::post(notified());
+        if let Some(statistics) = calls.context().statistics() {
+            notified()
+                .for_each(|slot| statistics.posted(calls.context().object(slot), slot.load()));
+        }
         Ok(())
     }
 

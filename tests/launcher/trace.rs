@@ -19,6 +19,8 @@ const NAME: &str = "a \"halo\" <b>&amp;</b> größer als ein Block von Zeichen";
 const LATE: Duration = Duration::from_millis(100);
 /// More puts than a rank has places for events.
 const MANY: usize = 30_000;
+/// Messages that are received in the opposite order.
+const MESSAGES: i32 = 5;
 
 #[test]
 #[ignore = "a rank"]
@@ -84,6 +86,32 @@ fn wait_for_each_other() {
 
 #[test]
 #[ignore = "a rank"]
+fn send_and_post() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    for tag in 0..MESSAGES {
+        match world.rank().0 {
+            0 => world.send(&vec![1u8; tag as usize + 1], Rank(1), tag).unwrap(),
+            1 => {
+                let tag = MESSAGES - 1 - tag;
+                world.recv(&mut vec![0u8; tag as usize + 1], Rank(0), tag).unwrap();
+            }
+            _ => {}
+        }
+    }
+    let window = WindowOptions::new().allocate_bytes(world, 8, 1).unwrap();
+    let others = world.group().excl(&[world.rank()]).unwrap();
+    for _ in 0..2 {
+        window.post(&others).unwrap();
+        window.start(&others).unwrap();
+        window.complete().unwrap();
+        window.wait().unwrap();
+    }
+    window.free().unwrap();
+}
+
+#[test]
+#[ignore = "a rank"]
 fn call_in_threads() {
     let universe = Universe::init().unwrap();
     let world = universe.world();
@@ -141,6 +169,14 @@ struct Slice {
     /// The name of the slice that it is in.
     inside: Option<String>,
     arguments: BTreeMap<String, String>,
+    /// The arrows that begin and end in it.
+    arrows: [Vec<u64>; 2],
+}
+
+/// The beginning of a slice, or the end of one with the arrows that end there.
+enum Edge {
+    Begin(Slice),
+    End(Vec<u64>),
 }
 
 impl Slice {
@@ -189,7 +225,7 @@ impl Slices {
     fn of(trace: &Trace) -> Slices {
         let (mut ranks, mut tracks) = (HashMap::new(), HashMap::new());
         let mut known: HashMap<u32, Definitions> = HashMap::new();
-        let mut events: HashMap<u64, Vec<(u64, Option<Slice>)>> = HashMap::new();
+        let mut events: HashMap<u64, Vec<(u64, Edge)>> = HashMap::new();
         for packet in &trace.packet {
             let Some(sequence) = packet.trusted_packet_sequence_id else {
                 assert!(packet.clock_snapshot.is_some(), "{packet:?}");
@@ -232,17 +268,21 @@ impl Slices {
     }
 }
 
-/// The track of an event, and the slice that it begins; `None` if it ends one.
+/// The track of an event, and what it is.
 fn event_of(
     packet: &TracePacket,
     definitions: &Definitions,
     tracks: &HashMap<u64, u32>,
-) -> Option<(u64, Option<Slice>)> {
+) -> Option<(u64, Edge)> {
     let event = packet.track_event.as_ref()?;
     let thread = event.track_uuid.or(definitions.track).unwrap();
     let begins = event.kind == Some(SliceType::SliceBegin as i32);
     assert!(begins || event.kind == Some(SliceType::SliceEnd as i32));
-    let slice = begins.then(|| Slice {
+    if !begins {
+        assert!(event.flow_ids.is_empty(), "{event:?}");
+        return Some((thread, Edge::End(event.terminating_flow_ids.clone())));
+    }
+    let slice = Slice {
         rank: tracks[&thread],
         thread,
         name: definitions.events[&event.name_iid.unwrap()].clone(),
@@ -250,23 +290,28 @@ fn event_of(
         end: None,
         inside: None,
         arguments: event.debug_annotations.iter().map(|one| definitions.argument(one)).collect(),
-    });
-    Some((thread, slice))
+        arrows: [event.flow_ids.clone(), Vec::new()],
+    };
+    Some((thread, Edge::Begin(slice)))
 }
 
 /// The slices of one track.
-fn nested(mut events: Vec<(u64, Option<Slice>)>) -> Vec<Slice> {
+fn nested(mut events: Vec<(u64, Edge)>) -> Vec<Slice> {
     // As a viewer does: by time, and in the order of the file.
     events.sort_by_key(|(time, _)| *time);
     let (mut slices, mut open): (Vec<Slice>, Vec<usize>) = (Vec::new(), Vec::new());
     for (time, event) in events {
         match event {
-            Some(slice) => {
+            Edge::Begin(slice) => {
                 let inside = open.last().map(|at| slices[*at].name.clone());
                 open.push(slices.len());
                 slices.push(Slice { inside, ..slice });
             }
-            None => slices[open.pop().expect("a slice ends that has begun")].end = Some(time),
+            Edge::End(arrows) => {
+                let slice = &mut slices[open.pop().expect("a slice ends that has begun")];
+                slice.end = Some(time);
+                slice.arrows[1] = arrows;
+            }
         }
     }
     slices
@@ -368,6 +413,45 @@ fn no_event_is_lost_where_a_rank_has_more_than_places_for_them() {
         let puts = slices.of_call("put").into_iter().filter(|put| put.rank == rank);
         assert_eq!(puts.filter(|put| put.end.is_some()).count(), MANY);
     }
+}
+
+#[test]
+fn an_arrow_leads_from_each_message_and_post_to_the_call_that_has_received_it() {
+    let file = TraceFile::new("arrows");
+    file.run(3, &[], "send_and_post").expect(0);
+    let mut slices = file.slices();
+    slices.0.sort_by_key(|slice| slice.begin);
+    let begins: HashMap<u64, &Slice> = slices
+        .0
+        .iter()
+        .flat_map(|slice| slice.arrows[0].iter().map(move |id| (*id, slice)))
+        .collect();
+    let ends = |name: &str| {
+        let of_name = slices.0.iter().filter(|slice| slice.name.contains(name));
+        let found: Vec<(&Slice, &Slice)> = of_name
+            .flat_map(|slice| slice.arrows[1].iter().map(move |id| (*id, slice)))
+            .map(|(id, slice)| (begins[&id], slice))
+            .collect();
+        found.iter().for_each(|(from, to)| assert!(Some(from.begin) <= to.end, "{from:?} {to:?}"));
+        found
+    };
+    let messages = [ends("recv"), ends("message wait")].concat();
+    assert!(messages.iter().all(|(from, to)| (from.rank, to.rank) == (0, 1)), "{messages:?}");
+    let mut bytes: Vec<_> =
+        messages.iter().map(|(from, to)| (to.end, from.argument("bytes"))).collect();
+    bytes.sort();
+    assert_eq!(
+        bytes.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(),
+        ["5", "4", "3", "2", "1"]
+    );
+    let posts = ends("start");
+    assert!(posts.iter().all(|(from, _)| from.name == "post" && from.arrows[0].len() == 2));
+    let mut pairs: Vec<_> = posts.iter().map(|(from, to)| (from.rank, to.rank)).collect();
+    pairs.sort();
+    let twice = |pair| [pair, pair];
+    let all = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)];
+    assert_eq!(pairs, all.into_iter().flat_map(twice).collect::<Vec<_>>());
+    assert_eq!(begins.len(), MESSAGES as usize + pairs.len());
 }
 
 #[test]
