@@ -184,8 +184,7 @@ impl Statistics {
     /// The call of this thread sends what another call receives: returns what identifies it in the job. Zero if it has
     /// no arrow.
     pub(crate) fn sent(&self) -> u64 {
-        let CurrentCall { depth, what, .. } = CURRENT.get();
-        let sends = depth > 0 && TraceEvent::sends(CallWord::read(what).0);
+        let sends = TraceEvent::sends(CallWord::read(CURRENT.get().what).0);
         self.log.as_ref().filter(|_| sends).map_or(0, EventLog::sent)
     }
 
@@ -201,8 +200,12 @@ impl Statistics {
 
     /// The call of this thread has received that.
     pub(crate) fn received(&self, arrow: u64) {
-        let log = self.log.as_ref().filter(|_| arrow != 0 && CURRENT.get().depth > 0);
-        log.into_iter().for_each(|log| log.received(arrow));
+        self.log.iter().filter(|_| arrow != 0).for_each(|log| log.received(arrow));
+    }
+
+    /// Calls that begin from now on are in the trace, or are not.
+    pub(crate) fn set_traced(&self, is_traced: bool) {
+        self.log.iter().for_each(|log| log.switch(is_traced));
     }
 
     fn count(&self, call: &CurrentCall, lasted: u64) {

@@ -6,7 +6,7 @@
 use crate::call::Call;
 use crate::error::Result;
 use crate::mixer::Mixer;
-use crate::prim::{Backoff, FailedWord, Waiter};
+use crate::prim::{Backoff, FailedWord, Waiter, Word32};
 use crate::rank::Rank;
 use crate::shm::{Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing, thread_id};
 use crate::sync::PostSlot;
@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 thread_local! {
     /// The number of this thread in the log, from 1 on; zero before its first event.
     static THREAD: Cell<u32> = const { Cell::new(0) };
+    /// Whether this thread is in a call that has begun in the log.
+    static IS_IN_CALL: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Bits for the number of an arrow among those of its rank.
@@ -35,6 +37,8 @@ pub(crate) struct EventLog {
     /// Never set: the launcher returns blocks also when the job has failed.
     deaf: FailedWord,
     rank: u32,
+    /// 1 while the program has switched the log off.
+    is_off: Word32,
 }
 
 /// The next place, and what has a number.
@@ -71,6 +75,7 @@ impl EventLog {
             backoff: Backoff::new(2, 1).looking(look),
             deaf: FailedWord::default(),
             rank,
+            is_off: Word32::default(),
         }))
     }
 
@@ -82,6 +87,10 @@ impl EventLog {
         operation: Option<(Rank, u64)>,
         name: impl FnOnce() -> String,
     ) {
+        if self.is_off.load() != 0 {
+            return;
+        }
+        IS_IN_CALL.set(true);
         let mut writer = self.writer();
         let window = self.window(&mut writer, window, name);
         let operation = operation.map(|(target, bytes)| (Some(target.0), bytes));
@@ -90,18 +99,32 @@ impl EventLog {
 
     /// Its call has ended.
     pub(crate) fn end(&self, time: u64) {
-        self.publish(&mut self.writer(), &TraceEvent::End { time });
+        if IS_IN_CALL.replace(false) {
+            self.publish(&mut self.writer(), &TraceEvent::End { time });
+        }
+    }
+
+    /// Calls that begin from now on are in the log, or are not.
+    pub(crate) fn switch(&self, is_on: bool) {
+        self.is_off.store((!is_on).into());
     }
 
     /// It has waited in that line of the program.
     pub(crate) fn waited(&self, (begun, ended): (u64, u64), line: &str) {
+        if !IS_IN_CALL.get() {
+            return;
+        }
         let mut writer = self.writer();
         let line = self.text(&mut writer, line);
         self.publish(&mut writer, &TraceEvent::Wait { begun, ended, line });
     }
 
-    /// The call of this thread sends a message: returns what identifies it in the job, never zero.
+    /// The call of this thread sends a message: returns what identifies it in the job, zero if the call is not in the
+    /// log.
     pub(crate) fn sent(&self) -> u64 {
+        if !IS_IN_CALL.get() {
+            return 0;
+        }
         let mut writer = self.writer();
         writer.arrows += 1;
         let arrow = u64::from(self.rank + 1) << ARROW_BITS | writer.arrows;
@@ -111,8 +134,10 @@ impl EventLog {
 
     /// It has posted for that number of times in the slot at that offset.
     pub(crate) fn posted(&self, slot: u64, number: u32) {
-        let arrow = EventLog::of_post(slot, number);
-        self.publish(&mut self.writer(), &TraceEvent::Sent { arrow });
+        if IS_IN_CALL.get() {
+            let arrow = EventLog::of_post(slot, number);
+            self.publish(&mut self.writer(), &TraceEvent::Sent { arrow });
+        }
     }
 
     /// What identifies a post, also for its origin. A slot of a later window may have the same, which is then free again.
@@ -123,7 +148,9 @@ impl EventLog {
 
     /// It has received that.
     pub(crate) fn received(&self, arrow: u64) {
-        self.publish(&mut self.writer(), &TraceEvent::Received { arrow });
+        if IS_IN_CALL.get() {
+            self.publish(&mut self.writer(), &TraceEvent::Received { arrow });
+        }
     }
 
     fn writer(&self) -> MutexGuard<'_, EventWriter> {

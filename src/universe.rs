@@ -97,6 +97,15 @@ impl Universe {
         find_lines_by(find);
     }
 
+    /// Switches the trace of this rank (`rmarun --trace`) off, or on again as at first: calls that begin while it is off
+    /// are not in it. Without a trace nothing happens. Local; does not block.
+    #[doc(alias = "MPI_Pcontrol")]
+    pub fn set_traced(&self, is_traced: bool) {
+        if let Some(statistics) = self.world.context().statistics() {
+            statistics.set_traced(is_traced);
+        }
+    }
+
     /// For bindings of other languages, in which a program need not free its handles: leaves the job as if
     /// the universe and all handles were dropped. They must not be used any more. Local; does not block.
     pub fn leave(self) {

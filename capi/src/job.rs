@@ -173,6 +173,11 @@ pub fn world() -> Outcome<Comm> {
     Ok(job().universe()?.world().clone())
 }
 
+/// Switches the trace of this rank off or on, while it is in its job.
+pub fn set_traced(is_traced: bool) {
+    job().universe.iter().for_each(|universe| universe.set_traced(is_traced));
+}
+
 /// The number of ranks of the job, at a fixed address.
 pub fn ranks() -> Option<&'static c_int> {
     static RANKS: OnceLock<c_int> = OnceLock::new();

@@ -347,6 +347,24 @@ fn same_pairs(wanted: &[&str], page: &str) {
     assert_eq!(rows, wanted.iter().filter(is_there).count(), "{table}");
 }
 
+/// The trace has the calls that began while it was on, also on a window whose name is no UTF-8.
+#[test]
+fn a_program_switches_the_trace_off_and_on() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let (program, launcher) = (compiled("ends/traced"), installed("rmarun"));
+    let file = program.with_extension("pftrace");
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT).arg(launcher.get_program()).args(["-n", "2", "--trace"]).arg(&file);
+    let output = command.arg(&program).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let trace = fs::read(&file).unwrap();
+    let has = |text: &str| trace.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+    // As a string of the library, which has a character of its own for each byte that is no UTF-8.
+    assert!(has("<shown> \"\u{10ffff}\"") && has("put") && !has("hidden"));
+}
+
 /// An unmodified program: both accesses are named with their lines.
 #[test]
 fn a_missing_flush_is_found() {

@@ -221,7 +221,8 @@ pub fn abi_get_fortran_booleans(
     is_set.set(given.is_some().into())
 }
 
-/// `MPI_Pcontrol`: there is nothing to profile.
-pub fn pcontrol(_level: c_int) -> Outcome {
+/// `MPI_Pcontrol`: level 0 switches the trace off (`rmarun --trace`), any other on.
+pub fn pcontrol(level: c_int) -> Outcome {
+    crate::job::set_traced(level != 0);
     Ok(())
 }
