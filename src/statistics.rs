@@ -198,6 +198,16 @@ impl Statistics {
         self.received(EventLog::of_post(slot, number));
     }
 
+    /// This rank completes, as that origin, at the target with words at that offset.
+    pub(crate) fn completed(&self, words: u64, origin: u32) {
+        self.log.iter().for_each(|log| log.completed(words, origin));
+    }
+
+    /// This rank has waited for the complete of that origin, by its words at that offset.
+    pub(crate) fn waited_for(&self, words: u64, origin: u32) {
+        self.log.iter().for_each(|log| log.waited_for(words, origin));
+    }
+
     /// The call of this thread has received that.
     pub(crate) fn received(&self, arrow: u64) {
         self.log.iter().filter(|_| arrow != 0).for_each(|log| log.received(arrow));

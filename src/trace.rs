@@ -8,7 +8,9 @@ use crate::error::Result;
 use crate::mixer::Mixer;
 use crate::prim::{Backoff, FailedWord, Waiter, Word32};
 use crate::rank::Rank;
-use crate::shm::{Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing, thread_id};
+use crate::shm::{
+    GRANULE, Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing, thread_id,
+};
 use crate::sync::PostSlot;
 use crate::sync::channel::MailWords;
 use std::cell::Cell;
@@ -49,11 +51,26 @@ struct EventWriter {
     threads: u32,
     /// How many arrows begin in this rank.
     arrows: u64,
+    /// How often this rank has completed at each target, and has waited for each origin.
+    completes: CompleteCounts,
+    awaited: CompleteCounts,
     texts: HashMap<String, u32>,
     /// The name of each window, by its mark.
     windows: HashMap<u64, u32, BuildHasherDefault<Mixer>>,
     /// The window of the latest call, and the number of its name.
     latest: (u64, u32),
+}
+
+/// Numbers of completes, by the words of the target and the origin.
+type CompleteCounts = HashMap<(u64, u32), u64, BuildHasherDefault<Mixer>>;
+
+/// What identifies the next complete of an origin at the target with words at that offset: the same on both sides, which
+/// count alike. Half a million completes later another one has it.
+fn of_complete(counts: &mut CompleteCounts, words: u64, origin: u32) -> u64 {
+    let number = counts.entry((words, origin)).or_default();
+    *number += 1;
+    let number = *number % (1 << 19);
+    1 << 62 | (words / GRANULE) << 31 | u64::from(origin) << 19 | number
 }
 
 impl EventLog {
@@ -144,6 +161,24 @@ impl EventLog {
     pub(crate) fn of_post(slot: u64, number: u32) -> u64 {
         let slot = slot / (size_of::<PostSlot>() as u64);
         1 << 63 | slot << 32 | u64::from(number)
+    }
+
+    /// It completes, as that origin, at the target with words at that offset.
+    pub(crate) fn completed(&self, words: u64, origin: u32) {
+        let mut writer = self.writer();
+        let arrow = of_complete(&mut writer.completes, words, origin);
+        if IS_IN_CALL.get() {
+            self.publish(&mut writer, &TraceEvent::Sent { arrow });
+        }
+    }
+
+    /// It has waited for the complete of that origin, by the words of this rank at that offset.
+    pub(crate) fn waited_for(&self, words: u64, origin: u32) {
+        let mut writer = self.writer();
+        let arrow = of_complete(&mut writer.awaited, words, origin);
+        if IS_IN_CALL.get() {
+            self.publish(&mut writer, &TraceEvent::Received { arrow });
+        }
     }
 
     /// It has received that.

@@ -253,7 +253,7 @@ impl Encoder {
     }
 
     fn begin_wait(&mut self, on: (u32, u32), time: u64, line: Option<DebugAnnotation>) {
-        let name = self.ranks[on.0 as usize].name(WAIT, "wait");
+        let name = self.ranks[on.0 as usize].name(WAIT, "waiting");
         self.add_slice(on, time, Some((name, [line, None, None])), &[]);
     }
 

@@ -132,7 +132,7 @@ const RECEIVED: u32 = SENT + 1;
 impl TraceEvent {
     /// Whether [`TraceEvent::Sent`] may follow the beginning of this call, which is then before all its waits.
     pub fn sends(call: Call) -> bool {
-        matches!(call, Call::Send | Call::SendReceive | Call::Post)
+        matches!(call, Call::Send | Call::SendReceive | Call::Post | Call::Complete)
     }
 
     /// Bytes of a text that one event has.

@@ -83,6 +83,10 @@ impl Synchronization<'_> {
             calls.allowed(Call::Complete, Rank::NULL, calls.epochs.may_complete())?;
             let targets = state.pscw.targets();
             calls.epochs.completed(targets);
+            if let Some(statistics) = calls.context().statistics() {
+                let words = |target: &u32| self.complete_words(*target);
+                targets.iter().for_each(|to| statistics.completed(words(to), calls.rank().0));
+            }
             self.transport().send_completes(calls, targets)
         })
     }
@@ -124,8 +128,17 @@ impl Synchronization<'_> {
         })
     }
 
+    /// The offset of the words that count completes at a target.
+    fn complete_words(self, target: u32) -> u64 {
+        self.calls.context().object(&self.transport().words_of(target).pscw)
+    }
+
     fn unexpose(self, pscw: &Pscw) {
         pscw.expect_post();
+        if let Some(statistics) = self.calls.context().statistics() {
+            let words = self.complete_words(self.calls.rank().0);
+            pscw.origins_here().iter().for_each(|origin| statistics.waited_for(words, *origin));
+        }
         self.transport().words_of(self.calls.rank().0).open.exposure.store(0);
         self.calls.epochs.waited();
     }

@@ -337,7 +337,7 @@ fn each_call_is_a_slice_with_its_arguments_as_often_as_it_is_counted() {
         let run = file.run(ranks, &["--stats"], "make_calls").expect(0);
         let slices = file.slices();
         let mut traced: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
-        for slice in slices.0.iter().filter(|slice| slice.name != "wait") {
+        for slice in slices.0.iter().filter(|slice| slice.name != "waiting") {
             assert!(slice.end >= Some(slice.begin) && slice.inside.is_none(), "{slice:?}");
             let call = (slice.name.clone(), slice.argument("window").to_owned());
             let sum = traced.entry(call).or_default();
@@ -366,7 +366,7 @@ fn a_wait_is_inside_its_call_and_names_the_line() {
     let barrier = include_str!("trace.rs").lines().position(|line| line.contains("world.barrier"));
     let line = format!("tests/launcher/trace.rs:{}", barrier.unwrap() + 1);
     let longest = |rank: u32| {
-        let waits = slices.0.iter().filter(|slice| slice.name == "wait" && slice.rank == rank);
+        let waits = slices.0.iter().filter(|slice| slice.name == "waiting" && slice.rank == rank);
         waits.max_by_key(|wait| wait.end.unwrap() - wait.begin).expect("a wait")
     };
     for rank in [0, 2] {
@@ -399,7 +399,7 @@ fn a_deadlock_is_a_wait_without_an_end() {
     for rank in 0..2 {
         let last = slices.0.iter().filter(|slice| slice.rank == rank).max_by_key(|s| s.begin);
         let last = last.expect("a wait");
-        assert_eq!((last.name.as_str(), last.end), ("wait", None), "{last:?}");
+        assert_eq!((last.name.as_str(), last.end), ("waiting", None), "{last:?}");
         assert!(last.argument("line").starts_with("tests/launcher/trace.rs:"), "{last:?}");
     }
 }
@@ -451,7 +451,11 @@ fn an_arrow_leads_from_each_message_and_post_to_the_call_that_has_received_it() 
     let twice = |pair| [pair, pair];
     let all = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)];
     assert_eq!(pairs, all.into_iter().flat_map(twice).collect::<Vec<_>>());
-    assert_eq!(begins.len(), MESSAGES as usize + pairs.len());
+    let completes = ends("wait").into_iter().filter(|(_, to)| to.name == "wait");
+    let completes: Vec<_> = completes.collect();
+    assert!(completes.iter().all(|(from, to)| from.name == "complete" && to.arrows[1].len() == 2));
+    assert_eq!(begins.len(), MESSAGES as usize + pairs.len() + completes.len());
+    assert_eq!(completes.len(), pairs.len());
 }
 
 #[test]
