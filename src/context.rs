@@ -16,6 +16,7 @@ use crate::shm::{
     WriteRecords, is_forked,
 };
 use crate::statistics::Statistics;
+use crate::trace::EventLog;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::mem::ManuallyDrop;
@@ -229,6 +230,11 @@ impl Context {
     /// What is counted or published of this rank.
     pub(crate) fn statistics(&self) -> Option<&Statistics> {
         self.statistics.as_deref()
+    }
+
+    /// The events of this rank, in a job that is traced.
+    pub(crate) fn log(&self) -> Option<&EventLog> {
+        self.statistics()?.log()
     }
 
     /// Whether this thread may be preferred by mutexes: not where every call takes its slow path.

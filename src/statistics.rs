@@ -188,34 +188,14 @@ impl Statistics {
         self.log.as_ref().filter(|_| sends).map_or(0, EventLog::sent)
     }
 
-    /// This rank has posted that number of times in the slot at that offset.
-    pub(crate) fn posted(&self, slot: u64, number: u32) {
-        self.log.iter().for_each(|log| log.posted(slot, number));
-    }
-
-    /// This rank has seen that post.
-    pub(crate) fn started(&self, slot: u64, number: u32) {
-        self.received(EventLog::of_post(slot, number));
-    }
-
-    /// This rank completes, as that origin, at the target with words at that offset.
-    pub(crate) fn completed(&self, words: u64, origin: u32) {
-        self.log.iter().for_each(|log| log.completed(words, origin));
-    }
-
-    /// This rank has waited for the complete of that origin, by its words at that offset.
-    pub(crate) fn waited_for(&self, words: u64, origin: u32) {
-        self.log.iter().for_each(|log| log.waited_for(words, origin));
-    }
-
     /// The call of this thread has received that.
     pub(crate) fn received(&self, arrow: u64) {
         self.log.iter().filter(|_| arrow != 0).for_each(|log| log.received(arrow));
     }
 
-    /// Calls that begin from now on are in the trace, or are not.
-    pub(crate) fn set_traced(&self, is_traced: bool) {
-        self.log.iter().for_each(|log| log.switch(is_traced));
+    /// The events of this rank, in a job that is traced.
+    pub(crate) fn log(&self) -> Option<&EventLog> {
+        self.log.as_ref()
     }
 
     fn count(&self, call: &CurrentCall, lasted: u64) {

@@ -8,10 +8,7 @@ use crate::error::Result;
 use crate::mixer::Mixer;
 use crate::prim::{Backoff, FailedWord, Waiter, Word32};
 use crate::rank::Rank;
-use crate::shm::{
-    GRANULE, Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing, thread_id,
-};
-use crate::sync::PostSlot;
+use crate::shm::{Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing, thread_id};
 use crate::sync::channel::MailWords;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -25,8 +22,11 @@ thread_local! {
     static IS_IN_CALL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Bits for the number of an arrow among those of its rank.
+/// Bits for the number of a message's arrow among those of its rank. The highest bits of others have their kind.
 const ARROW_BITS: u32 = 48;
+const POST: u64 = 1;
+const COMPLETE: u64 = 2;
+const NOTIFICATION: u64 = 3;
 
 /// The events of this process.
 pub(crate) struct EventLog {
@@ -62,15 +62,20 @@ struct EventWriter {
 }
 
 /// Numbers of completes, by the words of the target and the origin.
-type CompleteCounts = HashMap<(u64, u32), u64, BuildHasherDefault<Mixer>>;
+type CompleteCounts = HashMap<(u64, u32), u32, BuildHasherDefault<Mixer>>;
 
 /// What identifies the next complete of an origin at the target with words at that offset: the same on both sides, which
-/// count alike. Half a million completes later another one has it.
+/// count alike.
 fn of_complete(counts: &mut CompleteCounts, words: u64, origin: u32) -> u64 {
     let number = counts.entry((words, origin)).or_default();
-    *number += 1;
-    let number = *number % (1 << 19);
-    1 << 62 | (words / GRANULE) << 31 | u64::from(origin) << 19 | number
+    *number = number.wrapping_add(1) % (1 << 20);
+    arrow_at(COMPLETE, words, origin << 20 | *number)
+}
+
+/// What identifies the change with that number of words at that offset. A later change may have the same, in a segment of
+/// more than 64 GiB also one of other words: an arrow is wrong then.
+fn arrow_at(kind: u64, words: u64, number: u32) -> u64 {
+    kind << 62 | (words / 64 % (1 << 30)) << 32 | u64::from(number)
 }
 
 impl EventLog {
@@ -149,18 +154,31 @@ impl EventLog {
         arrow
     }
 
-    /// It has posted for that number of times in the slot at that offset.
+    /// It has posted that number of times in the slot at that offset.
     pub(crate) fn posted(&self, slot: u64, number: u32) {
-        if IS_IN_CALL.get() {
-            let arrow = EventLog::of_post(slot, number);
-            self.publish(&mut self.writer(), &TraceEvent::Sent { arrow });
-        }
+        self.sent_at(POST, slot, number);
     }
 
-    /// What identifies a post, also for its origin. A slot of a later window may have the same, which is then free again.
-    pub(crate) fn of_post(slot: u64, number: u32) -> u64 {
-        let slot = slot / (size_of::<PostSlot>() as u64);
-        1 << 63 | slot << 32 | u64::from(number)
+    /// It has seen that post.
+    pub(crate) fn started(&self, slot: u64, number: u32) {
+        self.received(arrow_at(POST, slot, number));
+    }
+
+    /// It has counted that notification in the counter at that offset.
+    pub(crate) fn notified(&self, counter: u64, number: u32) {
+        self.sent_at(NOTIFICATION, counter, number);
+    }
+
+    /// It has consumed that notification.
+    pub(crate) fn consumed(&self, counter: u64, number: u32) {
+        self.received(arrow_at(NOTIFICATION, counter, number));
+    }
+
+    fn sent_at(&self, kind: u64, words: u64, number: u32) {
+        if IS_IN_CALL.get() {
+            let arrow = arrow_at(kind, words, number);
+            self.publish(&mut self.writer(), &TraceEvent::Sent { arrow });
+        }
     }
 
     /// It completes, as that origin, at the target with words at that offset.

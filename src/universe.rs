@@ -101,9 +101,7 @@ impl Universe {
     /// are not in it. Without a trace nothing happens. Local; does not block.
     #[doc(alias = "MPI_Pcontrol")]
     pub fn set_traced(&self, is_traced: bool) {
-        if let Some(statistics) = self.world.context().statistics() {
-            statistics.set_traced(is_traced);
-        }
+        self.world.context().log().into_iter().for_each(|log| log.switch(is_traced));
     }
 
     /// For bindings of other languages, in which a program need not free its handles: leaves the job as if

@@ -798,7 +798,10 @@ impl Win {
     fn count(&self, call: Call, target: Rank, counter: Option<&NotifyCounter>) {
         let _call = self.calls.enter(call);
         if let Some(counter) = counter {
-            notify::notify(counter, 1);
+            let number = notify::notify(counter, 1);
+            if let Some(log) = self.calls.context().log() {
+                log.notified(self.calls.context().object(counter), number);
+            }
             // The operation's MEM_SYNC comes first, as that of a flush would.
             self.ring([target.0]);
         }

@@ -132,7 +132,9 @@ const RECEIVED: u32 = SENT + 1;
 impl TraceEvent {
     /// Whether [`TraceEvent::Sent`] may follow the beginning of this call, which is then before all its waits.
     pub fn sends(call: Call) -> bool {
-        matches!(call, Call::Send | Call::SendReceive | Call::Post | Call::Complete)
+        let notifies = [Call::PutNotify, Call::GetNotify, Call::AccumulateNotify, Call::Notify]
+            .contains(&call);
+        notifies || matches!(call, Call::Send | Call::SendReceive | Call::Post | Call::Complete)
     }
 
     /// Bytes of a text that one event has.

@@ -21,12 +21,13 @@ pub type NotifyCounter = Line<ParkWord>;
 
 /// Counts `times` earlier operations of this origin on the counter's rank.
 ///
-/// They are complete at the target when they are counted, without a flush. Never blocks.
-pub fn notify(counter: &NotifyCounter, times: u32) {
+/// They are complete at the target when they are counted, without a flush. Never blocks. Returns the number of the last
+/// one.
+pub fn notify(counter: &NotifyCounter, times: u32) -> u32 {
     // Publishes this origin's operations; pairs with NotifyPost of the target through `counter`.
     // Fails without it: models/notify.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::NotifyPre);
-    counter.0.add_and_wake(times);
+    counter.0.add_and_wake(times).wrapping_add(times)
 }
 
 /// Waits for `count` notifications that were not consumed, and consumes them.

@@ -77,7 +77,9 @@ fn notifications_are_consumed_across_the_wrap() {
     let window = StressWindow::new(2);
     let counters = [NotifyCounter::default(), NotifyCounter::default()];
     let start = u32::MAX - 5;
-    counters.iter().for_each(|counter| notify::notify(counter, start));
+    for counter in &counters {
+        notify::notify(counter, start);
+    }
     window.run(|me| {
         let (mine, theirs) = (&counters[me as usize], &counters[1 - me as usize]);
         let mut seen = start;

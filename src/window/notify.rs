@@ -129,6 +129,7 @@ impl Notifications {
         notify::wait(word, &mut seen, count, &calls.recording_waiter(at, &describe))
             .map_err(|failed| calls.job_failed(failed, call))?;
         consumed.count.store(seen);
+        publish_consumed(calls, word, (seen, count));
         calls.synchronising(Some(at), Frequency::Often, |checker, window| {
             window.noticed(checker, calls.rank().0);
         });
@@ -149,6 +150,7 @@ impl Notifications {
         let come = notify::test(word, &mut seen, count);
         consumed.count.store(seen);
         if come {
+            publish_consumed(calls, word, (seen, count));
             calls.synchronising(None, Frequency::Often, |checker, window| {
                 window.noticed(checker, calls.rank().0);
             });
@@ -160,6 +162,14 @@ impl Notifications {
     pub(super) fn outstanding(&self, calls: &Calls, counter: u32) -> Result<u32> {
         let (word, consumed) = self.own_counter(calls, Call::TestNotify, counter)?;
         Ok(notify::outstanding(word, consumed.count.load()))
+    }
+}
+
+/// In a traced job: publishes that this rank has consumed the `count` notifications up to number `last`.
+fn publish_consumed(calls: &Calls, word: &NotifyCounter, (last, count): (u32, u32)) {
+    if let Some(log) = calls.context().log() {
+        let counter = calls.context().object(word);
+        (0..count).for_each(|before| log.consumed(counter, last.wrapping_sub(before)));
     }
 }
 

@@ -180,8 +180,8 @@ impl Posts {
             }
         };
         sync::start_one(slot, &mut self.seen, &waiter).map_err(failed)?;
-        if let Some(statistics) = calls.context().statistics() {
-            statistics.started(calls.context().object::<PostSlot>(slot), self.seen);
+        if let Some(log) = calls.context().log() {
+            log.started(calls.context().object::<PostSlot>(slot), self.seen);
         }
         Ok(())
     }

@@ -83,9 +83,9 @@ impl Synchronization<'_> {
             calls.allowed(Call::Complete, Rank::NULL, calls.epochs.may_complete())?;
             let targets = state.pscw.targets();
             calls.epochs.completed(targets);
-            if let Some(statistics) = calls.context().statistics() {
+            if let Some(log) = calls.context().log() {
                 let words = |target: &u32| self.complete_words(*target);
-                targets.iter().for_each(|to| statistics.completed(words(to), calls.rank().0));
+                targets.iter().for_each(|to| log.completed(words(to), calls.rank().0));
             }
             self.transport().send_completes(calls, targets)
         })
@@ -135,9 +135,9 @@ impl Synchronization<'_> {
 
     fn unexpose(self, pscw: &Pscw) {
         pscw.expect_post();
-        if let Some(statistics) = self.calls.context().statistics() {
+        if let Some(log) = self.calls.context().log() {
             let words = self.complete_words(self.calls.rank().0);
-            pscw.origins_here().iter().for_each(|origin| statistics.waited_for(words, *origin));
+            pscw.origins_here().iter().for_each(|origin| log.waited_for(words, *origin));
         }
         self.transport().words_of(self.calls.rank().0).open.exposure.store(0);
         self.calls.epochs.waited();

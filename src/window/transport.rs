@@ -232,9 +232,8 @@ impl Transport {
         exposure.store(1);
         let notified = || origins.iter().map(|origin| &slots[*origin as usize]);
         sync::post(notified());
-        if let Some(statistics) = calls.context().statistics() {
-            notified()
-                .for_each(|slot| statistics.posted(calls.context().object(slot), slot.load()));
+        if let Some(log) = calls.context().log() {
+            notified().for_each(|slot| log.posted(calls.context().object(slot), slot.load()));
         }
         Ok(())
     }

@@ -99,7 +99,13 @@ fn send_and_post() {
             _ => {}
         }
     }
-    let window = WindowOptions::new().allocate_bytes(world, 8, 1).unwrap();
+    let options = WindowOptions::new().notifications(1);
+    let window = options.allocate_bytes(world, 8, 1).unwrap();
+    window.lock_all().unwrap();
+    (0..3).for_each(|_| window.notify(Rank((world.rank().0 + 1) % world.size()), 0).unwrap());
+    window.wait_notify(0, 3).unwrap();
+    window.unlock_all().unwrap();
+    world.barrier().unwrap();
     let others = world.group().excl(&[world.rank()]).unwrap();
     for _ in 0..2 {
         window.post(&others).unwrap();
@@ -454,7 +460,14 @@ fn an_arrow_leads_from_each_message_and_post_to_the_call_that_has_received_it() 
     let completes = ends("wait").into_iter().filter(|(_, to)| to.name == "wait");
     let completes: Vec<_> = completes.collect();
     assert!(completes.iter().all(|(from, to)| from.name == "complete" && to.arrows[1].len() == 2));
-    assert_eq!(begins.len(), MESSAGES as usize + pairs.len() + completes.len());
+    let notifications = ends("wait_notify");
+    assert!(
+        notifications.iter().all(|(from, to)| to.rank == (from.rank + 1) % 3),
+        "{notifications:?}"
+    );
+    assert!(notifications.iter().all(|(from, _)| from.name == "notify"), "{notifications:?}");
+    assert_eq!(notifications.len(), 9);
+    assert_eq!(begins.len(), MESSAGES as usize + pairs.len() + completes.len() + 9);
     assert_eq!(completes.len(), pairs.len());
 }
 
