@@ -285,15 +285,12 @@ impl SegmentLayout {
         let heap = place(of(size_of::<super::heap::HeapWords>()), GRANULE);
         let observed = place(0, GRANULE);
         let check = is_checked.then(|| CheckTables::new(ranks, |bytes| place(bytes, GRANULE)));
-        let counted = if is_counted { n } else { 0 };
-        let counts = place(counted * of(size_of::<StatisticsWords>()), GRANULE);
-        let statistics = if is_counted { counts } else { 0 };
+        let mut place_if = |is_there, bytes| if is_there { place(bytes, GRANULE) } else { 0 };
+        let statistics = place_if(is_counted, n * of(size_of::<StatisticsWords>()));
         // Sparse: a rank that reaches few others touches few pages.
-        let rows = place(counted * n * of(size_of::<TrafficWords>()), GRANULE);
-        let traffic = if is_counted { rows } else { 0 };
-        let mail_and_rings = of(size_of::<MailWords>()) + n * of(size_of::<TraceRing>());
-        let events = place(if is_traced { mail_and_rings } else { 0 }, GRANULE);
-        let trace = if is_traced { events } else { 0 };
+        let traffic = place_if(is_counted, n * n * of(size_of::<TrafficWords>()));
+        let trace =
+            place_if(is_traced, of(size_of::<MailWords>()) + n * of(size_of::<TraceRing>()));
         let arena = place(0, page);
         SegmentLayout {
             slots,

@@ -154,6 +154,34 @@ impl Flavour {
 }
 
 impl Making<'_> {
+    /// What a checked job knows of the window's accesses; `None` in another one, and of a dynamic window.
+    fn checked(
+        &self,
+        plan: &WindowPlan,
+        block: u64,
+        (parts, unmapped): (&Parts, &Unmapped),
+    ) -> Result<Option<Arc<CheckedWindow>>> {
+        let Making { comm, flavour, name, hints, .. } = self;
+        let Some(checker) = comm.context().checker().filter(|_| *flavour != Flavour::Dynamic)
+        else {
+            return Ok(None);
+        };
+        let rank = comm.rank().0;
+        let bytes: Vec<_> =
+            (0..comm.size()).map(|rank| span_of_part(parts, unmapped, rank).len()).collect();
+        let of = WindowRanks {
+            rank,
+            world: comm.world_ranks(),
+            own: span_of_part(parts, unmapped, rank),
+            is_shared: *flavour == Flavour::Shared,
+            ops: hints.concurrent_ops,
+        };
+        let (segment, at) = (&comm.context().segment, (block, block + plan.check));
+        let window = Arc::new(CheckedWindow::place(segment, at, name, of, bytes.into_iter())?);
+        checker.watch(&window, &comm.context().excluded());
+        Ok(Some(window))
+    }
+
     /// The handle of a window, from its block, which is taken and cleared, and its mapped and other
     /// parts.
     fn assemble(
@@ -162,7 +190,7 @@ impl Making<'_> {
         block: u64,
         (parts, unmapped): (Parts, Unmapped),
     ) -> Result<Win> {
-        let Making { comm, flavour, number, name, hints } = self;
+        let Making { comm, flavour, number, .. } = self;
         let segment = &comm.context().segment;
         let ranks = || segment.place_all(block + plan.ranks, comm.ranks().len());
         let mark = WindowHeader::mark(block, number);
@@ -172,26 +200,8 @@ impl Making<'_> {
             _ => (None, block),
         };
         let tree = segment.place_all(block + plan.tree.0, plan.tree.1 as usize)?;
-        let check = match comm.context().checker() {
-            Some(_) if flavour != Flavour::Dynamic => {
-                let bytes =
-                    (0..comm.size()).map(|rank| span_of_part(&parts, &unmapped, rank).len());
-                let (at, bytes) = ((block, block + plan.check), bytes.collect::<Vec<_>>());
-                let rank = comm.rank().0;
-                let of = WindowRanks {
-                    rank,
-                    world: comm.world_ranks(),
-                    own: span_of_part(&parts, &unmapped, rank),
-                    is_shared: flavour == Flavour::Shared,
-                    ops: hints.concurrent_ops,
-                };
-                Some(Arc::new(CheckedWindow::place(segment, at, &name, of, bytes.into_iter())?))
-            }
-            _ => None,
-        };
-        if let (Some(checker), Some(window)) = (comm.context().checker(), &check) {
-            checker.watch(window, &comm.context().excluded());
-        }
+        let check = self.checked(plan, block, (&parts, &unmapped))?;
+        let Making { name, hints, .. } = self;
         let aside = other.map(Aside::Foreign).or(check.clone().map(Aside::Checked));
         let own = span_of_part(&parts, &unmapped, comm.rank().0);
         comm.context().created_window(mark, own.len(), &name);
