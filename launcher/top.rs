@@ -8,6 +8,7 @@ use crate::launcher::report::live::{Done, Look, Screen};
 use crate::launcher::report::standing::Row;
 use crate::launcher::report::{self, Refusal};
 use crate::launcher::signals;
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
@@ -20,8 +21,6 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at the job.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Between two looks whether the job has ended.
-const TICK: Duration = Duration::from_millis(100);
 
 /// Why the view has ended.
 enum End {
@@ -61,7 +60,10 @@ fn attended(pid: Option<u32>) -> Result<End, Refusal> {
     let asked = signals::take().and_then(|taken| Ok(taken.source()?)).map_err(refused)?;
     let mut terminal = ratatui::try_init().map_err(refused)?;
     let end = Attendance { observed, job, asked }.run(&mut terminal);
-    ratatui::restore();
+    if ratatui::try_restore().is_err() {
+        // The terminal is gone, and dropping this would panic over it.
+        std::mem::forget(terminal);
+    }
     end.map_err(refused)
 }
 
@@ -91,28 +93,35 @@ impl Attendance {
 
     /// Waits for a key or until `due`.
     fn next(&self, screen: &mut Screen, due: Instant) -> io::Result<Option<End>> {
-        loop {
-            let left = due.saturating_duration_since(Instant::now());
-            if event::poll(left.min(TICK))? {
-                let is_end = matches!(event::read()?, Event::Key(key) if !screen.pressed(key));
-                return Ok(is_end.then_some(End::Left));
-            }
-            if let Some(signal) = signals::next(&self.asked).filter(signals::is_ending) {
-                return Ok(Some(End::Signal(signal)));
-            }
-            if has_ended(&self.job) {
-                return Ok(Some(End::Job));
-            }
-            if left.is_zero() {
-                return Ok(None);
+        let (input, left) = (io::stdin(), due.saturating_duration_since(Instant::now()));
+        let sources = [input.as_fd(), self.job.as_fd(), self.asked.as_fd()];
+        let mut sources = sources.map(|source| PollFd::new(source, PollFlags::POLLIN));
+        match poll(&mut sources, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO)) {
+            // The terminal has another size.
+            Err(Errno::EINTR) => return Ok(None),
+            polled => polled?,
+        };
+        let [keys, job, asked] =
+            sources.map(|source| source.revents().unwrap_or(PollFlags::empty()));
+        if keys.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) {
+            // The terminal is gone; to read keys from it would never end.
+            return Ok(Some(End::Signal(Signal::SIGHUP)));
+        }
+        if !asked.is_empty()
+            && let Some(signal) = signals::next(&self.asked).filter(signals::is_ending)
+        {
+            return Ok(Some(End::Signal(signal)));
+        }
+        if !job.is_empty() {
+            return Ok(Some(End::Job));
+        }
+        while keys.contains(PollFlags::POLLIN) && event::poll(Duration::ZERO)? {
+            if matches!(event::read()?, Event::Key(key) if !screen.pressed(key)) {
+                return Ok(Some(End::Left));
             }
         }
+        Ok(None)
     }
-}
-
-fn has_ended(process: impl AsFd) -> bool {
-    let mut ended = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
-    matches!(poll(&mut ended, PollTimeout::ZERO), Ok(1))
 }
 
 /// What the ranks do now, and have done so far.

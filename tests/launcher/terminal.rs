@@ -1,14 +1,17 @@
 //! What is seen at a terminal: rank 0's progress bar below the lines of all ranks.
 #![cfg(feature = "launcher")]
 
+use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::pty::{Winsize, openpty};
+use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Nothing here is silent for longer, unless it hangs.
 const HANG: Duration = Duration::from_secs(120);
@@ -31,14 +34,13 @@ pub struct AtTerminal {
 impl AtTerminal {
     /// Starts `command`, which is not necessarily `rmarun`.
     pub fn start(mut command: Command) -> AtTerminal {
-        let size = Winsize { ws_row: 50, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };
-        let pty = openpty(&size, None).expect("the system has pseudo-terminals");
-        let copy = || pty.slave.try_clone().expect("a descriptor can be copied");
+        let (terminal, slave) = pseudo_terminal().expect("the system has pseudo-terminals");
+        let copy = || slave.try_clone().expect("a descriptor can be copied");
         command.stdin(copy()).stdout(copy()).stderr(copy());
         let child = command.spawn().expect("the command starts");
         // With no handle of the terminal left but the job's own, its end is the end of what is read.
-        drop((command, pty.slave));
-        AtTerminal { child, terminal: File::from(pty.master), raw: Vec::new() }
+        drop((command, slave));
+        AtTerminal { child, terminal, raw: Vec::new() }
     }
 
     pub fn pid(&self) -> i32 {
@@ -86,6 +88,19 @@ impl AtTerminal {
         true
     }
 
+    /// Takes the terminal away; returns the exit code.
+    pub fn hang_up(mut self) -> Option<i32> {
+        self.terminal = File::open("/dev/null").expect("it exists");
+        let begun = Instant::now();
+        while begun.elapsed() < HANG {
+            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it runs on without a terminal");
+    }
+
     /// The end, and what has not been looked at before.
     pub fn end(mut self) -> Seen {
         while self.read() {}
@@ -103,6 +118,18 @@ impl Drop for AtTerminal {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Both ends of a terminal, which no child inherits: otherwise it would not be gone when this process closes it.
+fn pseudo_terminal() -> io::Result<(File, File)> {
+    let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(OFlag::O_NOCTTY.bits());
+    let slave = options.open(ptsname_r(&master)?)?;
+    tcsetwinsize(&slave, Winsize { ws_row: 50, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 })?;
+    Ok((File::from(OwnedFd::from(master)), slave))
 }
 
 /// Runs `rmarun` at a terminal, to its end.

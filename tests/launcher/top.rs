@@ -48,10 +48,11 @@ fn it_shows_the_ranks_until_the_user_leaves() {
 }
 
 #[test]
-fn it_ends_with_the_job_or_by_a_signal() {
+fn it_ends_with_the_job_or_the_terminal_or_by_a_signal() {
     let started = job();
-    let [mut first, mut second] = [top(&started), top(&started)];
-    [&mut first, &mut second].into_iter().for_each(|top| top.shows("halo"));
+    let [mut first, mut second, mut third] = [(); 3].map(|()| top(&started));
+    [&mut first, &mut second, &mut third].into_iter().for_each(|top| top.shows("halo"));
+    assert_eq!(third.hang_up(), Some(129));
     kill(Pid::from_raw(first.pid()), Signal::SIGTERM).unwrap();
     let seen = first.end();
     assert!(seen.code == Some(143) && seen.raw.contains(LEFT), "{:?} {}", seen.code, seen.raw);
