@@ -16,6 +16,7 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::io::{self, IsTerminal};
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -58,11 +59,11 @@ fn attended(pid: Option<u32>) -> Result<End, Refusal> {
         Pid::from_raw(process as i32).ok_or_else(|| refused(io::ErrorKind::NotFound.into()))?;
     let job = pidfd_open(process, PidfdFlags::empty()).map_err(|error| refused(error.into()))?;
     let asked = signals::take().and_then(|taken| Ok(taken.source()?)).map_err(refused)?;
-    let mut terminal = ratatui::try_init().map_err(refused)?;
+    let mut terminal = ManuallyDrop::new(ratatui::try_init().map_err(refused)?);
     let end = Attendance { observed, job, asked }.run(&mut terminal);
-    if ratatui::try_restore().is_err() {
-        // The terminal is gone, and dropping this would panic over it.
-        std::mem::forget(terminal);
+    // If the terminal is gone, to drop this would panic.
+    if ratatui::try_restore().is_ok() {
+        drop(ManuallyDrop::into_inner(terminal));
     }
     end.map_err(refused)
 }
