@@ -473,7 +473,7 @@ mod tests {
                 layout.observed,
                 counted.unwrap_or(layout.observed),
                 layout.traffic_of(0).unwrap_or(layout.observed),
-                traced.or(traffic).unwrap_or(layout.observed),
+                traced.or(layout.traffic_of(0)).unwrap_or(layout.observed),
                 layout.arena,
             ];
             assert!(order.is_sorted());
