@@ -65,7 +65,17 @@ fn attended(pid: Option<u32>) -> Result<End, Refusal> {
     if ratatui::try_restore().is_ok() {
         drop(ManuallyDrop::into_inner(terminal));
     }
-    end.map_err(refused)
+    match end {
+        // It may go while something is drawn there.
+        Err(_) if is_gone(io::stdin()) => Ok(End::Signal(Signal::SIGHUP)),
+        end => end.map_err(refused),
+    }
+}
+
+/// Whether a terminal has been closed.
+fn is_gone(terminal: impl AsFd) -> bool {
+    let mut looked = [PollFd::new(terminal.as_fd(), PollFlags::empty())];
+    matches!(poll(&mut looked, PollTimeout::ZERO), Ok(1))
 }
 
 /// What a view of a job needs.
