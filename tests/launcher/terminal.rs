@@ -1,6 +1,7 @@
 //! What is seen at a terminal: rank 0's progress bar below the lines of all ranks.
 #![cfg(feature = "launcher")]
 
+use crate::harness::Process;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
@@ -11,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Nothing here is silent for longer, unless it hangs.
 const HANG: Duration = Duration::from_secs(120);
@@ -91,14 +92,8 @@ impl AtTerminal {
     /// Takes the terminal away; returns the exit code.
     pub fn hang_up(mut self) -> Option<i32> {
         self.terminal = File::open("/dev/null").expect("it exists");
-        let begun = Instant::now();
-        while begun.elapsed() < HANG {
-            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
-                return status.code();
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("it runs on without a terminal");
+        Process::new(self.pid()).await_end();
+        self.child.wait().expect("a child can be waited for").code()
     }
 
     /// The end, and what has not been looked at before.
