@@ -18,7 +18,7 @@ use crate::launcher::report::file::ReportFile;
 use crate::launcher::report::{self, Cause, RankEnd, Refusal};
 use crate::launcher::segment::NamedSegment;
 use crate::launcher::signals::{self, Taken};
-use crate::launcher::trace::{TraceFile, Tracer};
+use crate::launcher::trace::Tracer;
 use crate::launcher::tree;
 use crate::launcher::watch::{Event, Watch};
 use ending::Phase;
@@ -95,19 +95,26 @@ pub struct Own<'a> {
     pub panes: Option<&'a Panes>,
 }
 
-/// What is written to files at the end.
+/// What is written to files.
 struct ReportFiles {
     /// The conflicts of a checked job.
     conflicts: Option<ReportFile>,
     /// The page about the run.
     page: Option<ReportFile>,
+    /// The trace, until its thread has it.
+    trace: Option<ReportFile>,
 }
 
 impl ReportFiles {
     fn create(options: &Options) -> Result<ReportFiles, Refusal> {
-        let create = |path: &Option<PathBuf>| path.as_deref().map(ReportFile::create).transpose();
-        let (conflicts, page) = (create(&options.check_report)?, create(&options.report)?);
-        Ok(ReportFiles { conflicts, page })
+        let create = |what, path: &Option<PathBuf>| {
+            path.as_deref().map(|path| ReportFile::create(what, path)).transpose()
+        };
+        Ok(ReportFiles {
+            conflicts: create("report", &options.check_report)?,
+            page: create("report", &options.report)?,
+            trace: create("trace", &options.trace)?,
+        })
     }
 }
 
@@ -118,14 +125,11 @@ pub fn run(options: &Options, segment: &NamedSegment, own: Own<'_>) -> Result<u8
     let bytes = segment.bytes().or(options.segment_size);
     let observed = options.observation();
     let files = ReportFiles::create(options)?;
-    let trace_file = options.trace.as_deref().map(TraceFile::create).transpose()?;
     let job = Job::create(options.ranks, &options.segment, bytes, options.on_failure, observed)
         .map_err(Refusal::job)?;
     let mut supervisor =
         Supervisor::new(options, &job, &own, files).map_err(refused("cannot prepare the job"))?;
-    if let Some(file) = trace_file {
-        supervisor.start_trace(file)?;
-    }
+    supervisor.start_trace()?;
     if options.has_foreground() {
         supervisor.foreground = Some(Foreground::of_this_process()?);
     }
@@ -192,10 +196,11 @@ impl<'a> Supervisor<'a> {
         Ok(supervisor)
     }
 
-    /// Starts the thread that writes the trace.
-    fn start_trace(&mut self, file: TraceFile) -> Result<(), Refusal> {
+    /// Starts the thread that writes the trace, if one is asked for.
+    fn start_trace(&mut self) -> Result<(), Refusal> {
         let refused = |error| Refusal::system("cannot write the trace", error);
-        if let Some(reader) = self.job.trace_reader().map_err(Refusal::job)? {
+        let reader = self.job.trace_reader().map_err(Refusal::job)?;
+        if let Some((file, reader)) = self.files.trace.take().zip(reader) {
             let tracer = Tracer::start(file, reader).map_err(refused)?;
             self.watch.add(tracer.alive(), Event::Trace).map_err(refused)?;
             self.tracer = Some(tracer);

@@ -7,12 +7,11 @@ mod encoder;
 pub mod schema;
 
 use crate::launch::{Job, TraceReader};
-use crate::launcher::report::Refusal;
+use crate::launcher::report::file::ReportFile;
 use encoder::Encoder;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -23,28 +22,9 @@ const LATEST: Duration = Duration::from_millis(50);
 /// How many encoded bytes are written at once.
 const WRITTEN_AT_ONCE: usize = 1 << 20;
 
-/// The file of `--trace`.
-pub struct TraceFile {
-    path: PathBuf,
-    file: File,
-}
-
-impl TraceFile {
-    /// Creates it, or empties it, before any rank runs.
-    pub fn create(path: &Path) -> Result<TraceFile, Refusal> {
-        let file =
-            File::create(path).map_err(|error| Refusal::system(&cannot_write(path), error))?;
-        Ok(TraceFile { path: path.to_owned(), file })
-    }
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write the trace '{}'", path.display())
-}
-
 /// The thread that writes the trace.
 pub struct Tracer {
-    path: PathBuf,
+    file: ReportFile,
     /// Dropped when no rank is left.
     stop: Option<Sender<()>>,
     alive: PipeReader,
@@ -53,12 +33,10 @@ pub struct Tracer {
 
 impl Tracer {
     /// Starts the thread.
-    pub fn start(file: TraceFile, reader: TraceReader) -> io::Result<Tracer> {
-        let ((alive, mark), (stop, stopped)) = (io::pipe()?, channel());
-        let TraceFile { path, file } = file;
-        let thread =
-            std::thread::Builder::new().spawn(move || write(file, reader, stopped, mark))?;
-        Ok(Tracer { path, stop: Some(stop), alive, thread })
+    pub fn start(file: ReportFile, reader: TraceReader) -> io::Result<Tracer> {
+        let ((alive, mark), (stop, stopped), to) = (io::pipe()?, channel(), file.handle()?);
+        let thread = std::thread::Builder::new().spawn(move || write(to, reader, stopped, mark))?;
+        Ok(Tracer { file, stop: Some(stop), alive, thread })
     }
 
     /// A descriptor that becomes readable when the thread ends.
@@ -76,7 +54,7 @@ impl Tracer {
     pub fn ended(self) -> Option<String> {
         let panicked = || Err(io::Error::other("the thread that writes it has panicked"));
         let written = self.thread.join().unwrap_or_else(|_| panicked());
-        written.err().map(|error| Refusal::system(&cannot_write(&self.path), error).to_string())
+        written.err().map(|error| self.file.refused(error).to_string())
     }
 }
 

@@ -1,6 +1,7 @@
 //! `rmarun --trace`: the file has each call of each rank once, also of ranks that did not end well.
 
 use crate::harness::{Run, Started, eventually, finish, rank_function_in, rmarun, run_ranks_of};
+use crate::statistics::known_calls;
 use crate::support::printed::cells_of;
 use nix::sys::signal::{Signal, kill};
 use onesided::{Access, Op, Rank, Universe, WindowOptions};
@@ -8,7 +9,7 @@ use prost::Message;
 use schema::{DebugAnnotation, InternedData, SliceType, Trace, TracePacket};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[path = "../../launcher/trace/schema.rs"]
 mod schema;
@@ -25,34 +26,7 @@ const MESSAGES: i32 = 5;
 #[test]
 #[ignore = "a rank"]
 fn make_calls() {
-    let universe = Universe::init().unwrap();
-    let world = universe.world();
-    if world.size() == 1 {
-        return;
-    }
-    let mut window = WindowOptions::new().name(NAME).allocate::<u64>(world, 8).unwrap();
-    let next = Rank((world.rank().0 + 1) % world.size());
-    for round in 0..10u64 {
-        let values = [round; 4];
-        let epoch = window.fence().unwrap();
-        epoch.put(&values, next, 0).unwrap();
-        epoch.close().unwrap();
-    }
-    let epoch = window.lock_all().unwrap();
-    epoch.fetch_and_op_flush(0, Op::Sum, next, 7).unwrap();
-    epoch.unlock_all().unwrap();
-    let begun = Instant::now();
-    while world.rank() == 1 && begun.elapsed() < LATE {}
-    world.barrier().unwrap();
-    if world.rank() == 0 {
-        world.send(&[1u8; 5], Rank(1), 0).unwrap();
-    } else if world.rank() == 1 {
-        world.recv(&mut [0u8; 5], Rank(0), 0).unwrap();
-    }
-    if world.size() == 4 && world.rank() == 2 {
-        nix::sys::signal::raise(Signal::SIGKILL).unwrap();
-    }
-    window.free().unwrap();
+    known_calls(NAME);
 }
 
 #[test]
@@ -369,8 +343,9 @@ fn a_wait_is_inside_its_call_and_names_the_line() {
     let file = TraceFile::new("waits");
     file.run(3, &[], "make_calls").expect(0);
     let slices = file.slices();
-    let barrier = include_str!("trace.rs").lines().position(|line| line.contains("world.barrier"));
-    let line = format!("tests/launcher/trace.rs:{}", barrier.unwrap() + 1);
+    let barrier =
+        include_str!("statistics.rs").lines().position(|line| line.contains("world.barrier"));
+    let line = format!("tests/launcher/statistics.rs:{}", barrier.unwrap() + 1);
     let longest = |rank: u32| {
         let waits = slices.0.iter().filter(|slice| slice.name == "waiting" && slice.rank == rank);
         waits.max_by_key(|wait| wait.end.unwrap() - wait.begin).expect("a wait")
