@@ -32,13 +32,31 @@ pip install --quiet --disable-pip-version-check --only-binary :all: mpi4py numpy
 rmarun -n 2 --require-join python "$here/../../examples/python/windows.py"
 book="$here/../../docs/book/programs"
 for program in "$book"/*.py; do
-  expected=0 options=
-  case $program in */failures.py) expected=3 options=--on-failure=continue ;; esac
-  code=0
-  rmarun -n 4 --require-join $options python "$program" >printed 2>error || code=$?
-  [ "$(sort printed)" = "$(sort "${program%.py}.txt")" ] && [ "$code" = "$expected" ] ||
-    { echo "$program, code $code, printed:"; cat printed error; exit 1; }
+  expected=0 options=("" --check=late)
+  case $program in */failures.py) expected=3 options=(--on-failure=continue) ;; esac
+  for option in "${options[@]}"; do
+    code=0
+    rmarun -n 4 --require-join $option python "$program" >printed 2>error || code=$?
+    [ "$(sort printed)" = "$(sort "${program%.py}.txt")" ] && [ "$code" = "$expected" ] ||
+      { echo "$program $option, code $code, printed:"; cat printed error; exit 1; }
+  done
 done
+# A result that is read before the flush has not arrived.
+cat >early.py <<'PROGRAM'
+from mpi4py import MPI
+import numpy
+world, found = MPI.COMM_WORLD, numpy.zeros(1, dtype="u1")
+window = MPI.Win.Allocate(1, 1, comm=world)
+window.Lock_all()
+window.Get(found, 0)
+early = found[0]
+window.Flush(0)
+print(early, found[0])
+window.Unlock_all()
+window.Free()
+PROGRAM
+printed=$(rmarun -n 2 --check=late python early.py)
+[ "$printed" = $'238 0\n238 0' ] || { echo "--check=late: $printed"; exit 1; }
 code=0
 rmarun -n 2 --nonsense true 2>error || code=$?
 [ "$code" = 2 ] && grep -q -- --nonsense error || { echo "code $code for a wrong option"; cat error; exit 1; }
