@@ -1,7 +1,7 @@
 //! The programs of the book print what the book shows.
 
-use super::{ours, run_with, succeeds};
-use crate::support::Outcome;
+use super::{ours, program, run_with, succeeds};
+use crate::support::{self, Outcome, mpich, mpiexec};
 use std::fs;
 
 /// The output that the book shows of a program.
@@ -27,6 +27,23 @@ fn the_programs_of_the_book_print_what_it_shows() {
     for program in PROGRAMS {
         let printed = succeeds(4, &format!("book-{program}"), &[]);
         assert_eq!(sorted(&printed), sorted(&shown(program)), "{program}");
+    }
+}
+
+/// Those that need no memory that the ranks share: the chapter on clusters names them.
+const ANYWHERE: [&str; 6] = ["first", "halo", "locks", "slices", "threads", "tickets"];
+
+#[test]
+fn the_programs_that_the_chapter_on_clusters_names_run_under_another_mpi() {
+    let Some(mpich) = mpich() else { return };
+    for name in PROGRAMS {
+        let mut command = mpiexec(&mpich, 4);
+        command.arg(program(&format!("book-{name}")));
+        let Outcome { status, output } = support::run(&mut command, name);
+        assert_eq!(status.success(), ANYWHERE.contains(&name), "{name}: {output}");
+        if status.success() {
+            assert_eq!(sorted(&output), sorted(&shown(name)), "{name}");
+        }
     }
 }
 
