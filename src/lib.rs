@@ -140,6 +140,7 @@ mod mixer;
 mod op;
 mod ops;
 mod prim;
+mod race;
 mod rank;
 mod shm;
 mod statistics;
@@ -238,8 +239,13 @@ pub mod engine {
     pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status, Waits};
     pub use crate::ops::{Layout, Origin, OriginMut, Transfer, Update};
     pub use crate::shm::reserve;
-    pub use crate::universe::accessed;
     pub use crate::window::Win;
+
+    /// What a binding reports of the program itself, in jobs that `rmarun --check` has started.
+    pub mod race {
+        pub use crate::race::{accessed, acquired, follow_threads, forgotten, released};
+        pub use crate::race::{run_task, thread_began, thread_joined};
+    }
 }
 
 /// What most programs use: `use onesided::prelude::*;`.

@@ -1,38 +1,16 @@
 //! A process's membership in its job.
 
-use crate::check::{FindLineOf, OwnAccess, is_watched};
 use crate::comm::Comm;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::launch;
 use crate::prim::{Step, find_lines_by, step};
+use crate::race;
 use crate::shm::{is_forked, notice_forks};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex};
 
 /// Whether this process has joined its job. A lock, because two threads may try at the same time.
 static JOINED: Mutex<bool> = Mutex::new(false);
-
-/// The context of the rank that this process is.
-static CHECKED: OnceLock<Weak<Context>> = OnceLock::new();
-
-/// The program has just accessed, or is about to access, `bytes` bytes at an address, at `at` in its code, of which `line`
-/// finds the line. For bindings whose compiler reports each load and store; in a job that is checked for conflicts,
-/// accesses to windows and to buffers of operations are checked. Otherwise nothing but some comparisons.
-#[inline]
-pub fn accessed(address: usize, bytes: usize, is_written: bool, at: usize, line: FindLineOf) {
-    let access = OwnAccess { address, bytes, is_written, at, line };
-    if is_watched(&access.range()) {
-        accessed_watched(&access);
-    }
-}
-
-#[cold]
-fn accessed_watched(access: &OwnAccess) {
-    let Some(context) = CHECKED.get().and_then(Weak::upgrade) else { return };
-    if let (Some(checker), false) = (context.checker(), is_forked()) {
-        checker.accessed(&context.excluded(), access);
-    }
-}
 
 /// This process as a rank of its job, from [`Universe::init`] until it is dropped.
 ///
@@ -79,7 +57,7 @@ impl Universe {
         step(Step::Mapped);
         context.take_slot()?;
         *joined = true;
-        let _ = CHECKED.set(Arc::downgrade(&context));
+        race::found(&context);
         step(Step::Joined);
         Ok(Universe { world, myself })
     }

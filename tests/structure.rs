@@ -60,6 +60,8 @@ const RULES: &[Rule] = &[
             "capi/src/handler.rs",
             "capi/src/op/callback.rs",
             "capi/src/race.rs",
+            "capi/src/threads.rs",
+            "capi/src/threads/openmp.rs",
         ],
     },
     Rule {
@@ -134,6 +136,7 @@ const LAYERS: &[&[&str]] = &[
     &["mail"],
     &["attribute", "group"],
     &["comm"],
+    &["race"],
     &["universe"],
     &["memory"],
     &["window"],

@@ -98,7 +98,27 @@ if [ "$race" = yes ]; then
     *clang*) set -- -g -Xclang -fsanitize=thread "$@" ;;
     *) set -- -g -Wp,-fsanitize=thread "$@" ;;
     esac
-    [ "$link" = yes ] && set -- "$@" -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset
+    # What the library has in the place of functions that copy memory or synchronise threads.
+    wrapped="GOMP_atomic_end GOMP_atomic_start GOMP_barrier GOMP_barrier_cancel GOMP_critical_end
+        GOMP_critical_name_end GOMP_critical_name_start GOMP_critical_start GOMP_loop_end GOMP_loop_end_cancel
+        GOMP_ordered_end GOMP_ordered_start GOMP_parallel GOMP_parallel_loop_dynamic GOMP_parallel_loop_guided
+        GOMP_parallel_loop_maybe_nonmonotonic_runtime GOMP_parallel_loop_nonmonotonic_dynamic
+        GOMP_parallel_loop_nonmonotonic_guided GOMP_parallel_loop_nonmonotonic_runtime
+        GOMP_parallel_loop_runtime GOMP_parallel_loop_static GOMP_parallel_reductions GOMP_parallel_sections
+        GOMP_sections_end GOMP_sections_end_cancel GOMP_single_copy_end GOMP_single_copy_start GOMP_task
+        GOMP_taskgroup_end GOMP_taskloop GOMP_taskloop_ull GOMP_taskwait GOMP_taskwait_depend
+        _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE
+        _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE
+        _ZNSt6thread4joinEv cnd_timedwait cnd_wait memcpy memmove memset mtx_lock mtx_timedlock mtx_trylock
+        mtx_unlock omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock omp_unset_lock
+        omp_unset_nest_lock pthread_barrier_destroy pthread_barrier_wait pthread_cond_clockwait
+        pthread_cond_timedwait pthread_cond_wait pthread_create pthread_join pthread_mutex_clocklock
+        pthread_mutex_destroy pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_trylock
+        pthread_mutex_unlock pthread_once pthread_rwlock_destroy pthread_rwlock_rdlock
+        pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock pthread_rwlock_tryrdlock pthread_rwlock_trywrlock
+        pthread_rwlock_unlock pthread_rwlock_wrlock pthread_spin_lock pthread_spin_trylock pthread_spin_unlock
+        sem_clockwait sem_destroy sem_post sem_timedwait sem_trywait sem_wait thrd_create thrd_join"
+    [ "$link" = no ] || for name in $wrapped; do set -- "$@" "-Wl,--wrap=$name"; done
 fi
 [ "$show" = link ] || set -- "-I$include" "$@"
 set -- $compiler "$@"

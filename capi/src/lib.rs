@@ -18,7 +18,7 @@
 //! - [`file`](mod@file): files, their views and pointers, and the accesses of them.
 //! - [`tool`]: the tool interface, which is no part of the job.
 //! - [`line`](mod@line): the program's lines, for reports.
-//! - [`race`]: the program's own loads and stores, which its compiler reports.
+//! - [`race`]: the program's own loads and stores, which its compiler reports; [`threads`]: what synchronises its threads.
 //! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
 
 mod abi;
@@ -53,6 +53,7 @@ mod request;
 mod session;
 mod status;
 mod text;
+mod threads;
 mod tool;
 mod topology;
 #[cfg(mpich)]

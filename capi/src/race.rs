@@ -2,7 +2,7 @@
 //! has compiled. In a checked job accesses to windows and to buffers of operations are reported; all others, and those
 //! of other jobs, return after some comparisons.
 //!
-//! Atomic operations of the language are done, and not reported: they order accesses by themselves.
+//! Atomic operations of the language are done, and are no accesses: they order those of threads (`threads`).
 #![allow(unsafe_code, reason = "does what the compiler would have made of atomics and copies")]
 #![allow(
     clippy::disallowed_types,
@@ -10,7 +10,8 @@
     reason = "atomics of the program, and no words of a protocol"
 )]
 
-use onesided::engine::accessed;
+use crate::threads;
+use onesided::engine::race::accessed;
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -126,14 +127,20 @@ macro_rules! nothings {
 }
 
 nothings! {
-    __tsan_init();
     __tsan_func_entry(usize);
     __tsan_func_exit();
     __tsan_atomic_signal_fence(c_int);
 }
 
+/// Before the program begins, for each of its files.
 #[unsafe(no_mangle)]
-extern "C" fn __tsan_atomic_thread_fence(_order: c_int) {
+extern "C" fn __tsan_init() {
+    threads::follow();
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_atomic_thread_fence(order: c_int) {
+    threads::fence(order);
     std::sync::atomic::fence(SeqCst);
 }
 
@@ -142,26 +149,34 @@ macro_rules! atomics {
     ($value:ty, $atomic:ident, $load:ident, $store:ident, $strong:ident, $weak:ident, $val:ident,
      $($name:ident $does:ident,)*) => {
         #[unsafe(no_mangle)]
-        extern "C" fn $load(at: *mut $value, _order: c_int) -> $value {
+        extern "C" fn $load(at: *mut $value, order: c_int) -> $value {
             // SAFETY: the program's promise by its atomic operation.
-            unsafe { $atomic::from_ptr(at) }.load(SeqCst)
+            let value = unsafe { $atomic::from_ptr(at) }.load(SeqCst);
+            threads::has_read(at.addr(), order);
+            value
         }
         #[unsafe(no_mangle)]
-        extern "C" fn $store(at: *mut $value, value: $value, _order: c_int) {
+        extern "C" fn $store(at: *mut $value, value: $value, order: c_int) {
+            threads::will_write(at.addr(), order);
             // SAFETY: as above.
             unsafe { $atomic::from_ptr(at) }.store(value, SeqCst);
         }
         $(
             #[unsafe(no_mangle)]
-            extern "C" fn $name(at: *mut $value, value: $value, _order: c_int) -> $value {
+            extern "C" fn $name(at: *mut $value, value: $value, order: c_int) -> $value {
+                threads::will_write(at.addr(), order);
                 // SAFETY: as above.
-                unsafe { $atomic::from_ptr(at) }.$does(value, SeqCst)
+                let before = unsafe { $atomic::from_ptr(at) }.$does(value, SeqCst);
+                threads::has_read(at.addr(), order);
+                before
             }
         )*
         #[unsafe(no_mangle)]
-        extern "C" fn $val(at: *mut $value, old: $value, new: $value, _: c_int, _: c_int) -> $value {
+        extern "C" fn $val(at: *mut $value, old: $value, new: $value, order: c_int, _: c_int) -> $value {
+            threads::will_write(at.addr(), order);
             // SAFETY: as above.
             let exchanged = unsafe { $atomic::from_ptr(at) }.compare_exchange(old, new, SeqCst, SeqCst);
+            threads::has_read(at.addr(), order);
             exchanged.unwrap_or_else(|found| found)
         }
         #[unsafe(no_mangle)]

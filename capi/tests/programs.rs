@@ -494,6 +494,8 @@ fn accesses_of_the_program_itself_are_found() {
         ("get", [(0, "get", "the get"), (1, "store", "stores it")]),
         ("result", [(0, "get", "gets it"), (0, "load", "reads it")]),
         ("copied", [(0, "get", "gets it"), (0, "load", "copies it")]),
+        ("own source", [(0, "put", "sends it"), (1, "put", "puts there")]),
+        ("own result", [(0, "get", "receives it"), (1, "put", "puts there")]),
     ];
     for (case, accesses) in found {
         let (code, printed) = run(&["--check"], case);
@@ -501,15 +503,90 @@ fn accesses_of_the_program_itself_are_found() {
         assert!(printed.contains("rmarun: 1 pair of calls conflicts"), "{case}: {printed}");
         for (rank, name, line) in accesses {
             let (start, end) = (format!("  rank {rank}: {name} at "), at("ends/own", line));
+            let end = match rank == 0 && case.starts_with("own") {
+                true => format!("{end}, by its buffer"),
+                false => end,
+            };
             let is_it = |found: &str| found.starts_with(&start) && found.ends_with(&end);
             assert!(printed.lines().any(is_it), "{case}: {printed}");
         }
         assert_eq!(run(&[], case), (Some(0), String::new()), "{case}");
     }
-    for case in ["complete load", "beside", "complete result"] {
+    for case in ["complete load", "beside", "complete result", "complete own source"] {
         let (code, printed) = run(&["--check"], case);
         assert_eq!(code, Some(0), "{case}: {printed}");
     }
+}
+
+/// Accesses by threads of one rank: those that nothing orders are found, each time, and no others.
+#[test]
+fn accesses_of_threads_are_found() {
+    let source = Path::new(SOURCES).join("ends/threads.c");
+    let cases = names_in(&source, "CASE(\"");
+    assert!(cases.len() > 30, "{cases:?}");
+    find_in_threads("rmacc", &["-O1", "-fopenmp"], &source, &cases);
+}
+
+/// The same of threads of C++.
+#[test]
+fn accesses_of_threads_of_cxx_are_found() {
+    let source = Path::new(SOURCES).join("ends/threads.cpp");
+    find_in_threads("rmacxx", &["-std=c++17"], &source, &names_in(&source, "is(\""));
+}
+
+/// What stands between each such text and the next quotation mark.
+fn names_in(source: &Path, before: &str) -> Vec<String> {
+    let text = fs::read_to_string(source).unwrap();
+    let names = text.split(before).skip(1).filter_map(|rest| rest.split('"').next());
+    names.map(str::to_owned).collect()
+}
+
+/// Cases whose name begins with "unordered" have one conflict.
+fn find_in_threads(compiler: &str, options: &[&str], source: &Path, cases: &[String]) {
+    if !has(if compiler == "rmacc" { "cc" } else { "c++" }) || !has("timeout") {
+        return;
+    }
+    let name = source.extension().unwrap_or_default();
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("threads-of").join(name);
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    let mut compiler = installed(compiler);
+    compiler.args(["-race", "-pthread"]).args(options).arg("-o").args([&program, source]);
+    good(&compiler.output().unwrap());
+    for case in cases {
+        for _ in 0..3 {
+            let mut command = Command::new("timeout");
+            command.arg(LIMIT).arg(installed("rmarun").get_program()).args(["--check", "-n", "2"]);
+            let output = command.arg(&program).arg(case).output().unwrap();
+            let (code, printed) = (output.status.code(), text(&output.stderr));
+            if case.starts_with("unordered") {
+                assert_eq!(code, Some(124), "{case}: {printed}");
+                assert!(printed.contains("rmarun: 1 pair of calls conflicts"), "{case}: {printed}");
+                assert!(printed.contains(", thread "), "{case}: {printed}");
+            } else {
+                assert_eq!((code, &*printed), (Some(0), ""), "{case}");
+            }
+        }
+    }
+}
+
+/// The linker lets come all calls to the library that it has functions for.
+#[test]
+fn all_that_is_wrapped_is_there() {
+    let sources = ["race.rs", "threads.rs", "threads/openmp.rs"];
+    let read =
+        |file: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let of_source = |file: &str| {
+        let text = read(&format!("src/{file}"));
+        let names = text.split("__wrap_").skip(1);
+        let end = |rest: &str| rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+        names.filter_map(|rest| Some(rest[..end(rest)?].to_owned())).collect::<Vec<_>>()
+    };
+    let there: BTreeSet<String> = sources.iter().flat_map(|file| of_source(file)).collect();
+    let script = read("install/rmacc.sh");
+    let (_, list) = script.split_once("wrapped=\"").unwrap();
+    let list = list.split('"').next().unwrap();
+    let wrapped: BTreeSet<String> = list.split_whitespace().map(str::to_owned).collect();
+    assert_eq!(wrapped, there.into_iter().filter(|name| !name.is_empty()).collect());
 }
 
 /// Cases of `ends/late.c`: what is printed where operations take effect late, and whether the program has conflicts.

@@ -36,8 +36,10 @@ fn conflict(found: &Conflict) -> Value {
 fn access(access: &ConflictAccess) -> Value {
     json!({
         "rank": access.rank,
+        "thread": access.thread,
         "call": access.call_name(),
         "access": access.kind,
+        "is_of_buffer": access.is_of_buffer,
         "datatype": access.datatype.map(|datatype| datatype.name()),
         "op": access.op.map(|op| op.name()),
         "line": access.line,

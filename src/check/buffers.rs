@@ -4,16 +4,19 @@
 //! 1. What an operation reads is copied when it is issued, and compared when it is complete. The kernel reads it
 //!    then, because the program may have unmapped it.
 //! 2. What another operation of this rank accesses meanwhile is compared by address.
+//! 3. A buffer in a part of this rank is also an access to that part, which those of other ranks and threads may conflict
+//!    with.
 //!
 //! A binding alone has such buffers: the slices of Rust's calls are the program's again when the call returns.
 
 use super::own::{watch_buffer, watch_no_buffers};
 use super::report::{self, Conflict, Reason};
-use super::window::CheckedWindow;
-use super::{CheckState, CheckedAccess, Checker, SITES};
+use super::stores::StoredPage;
+use super::window::{AccessedBytes, ByteRun, CheckedWindow};
+use super::{AccessKind, CheckState, CheckedAccess, Checker, EpochKind, SITES};
 use crate::call::Call;
 use crate::prim::{Waiter, has_binding, line_by_binding};
-use crate::shm::read_here;
+use crate::shm::{read_here, read_span};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -187,6 +190,58 @@ impl CheckedWindow {
             return Vec::new();
         }
         checker.record_buffers(waiter, state, &found, (site, what))
+    }
+
+    /// An operation of this rank has these buffers. What of them lies in parts of this rank is also accessed there, until
+    /// the operation is complete in this process. Blocks while others access these parts.
+    pub(super) fn access_own_buffers(
+        &self,
+        (checker, waiter): (&Checker, &Waiter<'_>),
+        (access, target): (&CheckedAccess, u32),
+        buffers: &[OwnBuffer],
+    ) {
+        for buffer in buffers {
+            let kind = if buffer.is_written { AccessKind::Result } else { AccessKind::Source };
+            let access = CheckedAccess { kind, datatype: 0, op: 0, ..*access };
+            for (at, bytes) in &buffer.pieces {
+                for (window, run) in checker.in_own_parts(&(*at..at + *bytes as usize)) {
+                    let of = (self.block, target);
+                    window.access_buffer((checker, waiter), &access, run, of);
+                }
+            }
+        }
+    }
+
+    /// A buffer of an operation, on that target of another window, lies in this rank's part.
+    fn access_buffer(
+        &self,
+        (checker, waiter): (&Checker, &Waiter<'_>),
+        access: &CheckedAccess,
+        run: ByteRun,
+        of: (u64, u32),
+    ) {
+        let read = |runs: &[ByteRun], to: &mut [u8]| {
+            let mut rest = to;
+            runs.iter().all(|run| {
+                let (now, behind) = std::mem::take(&mut rest).split_at_mut(run.bytes as usize);
+                rest = behind;
+                read_span(self.own, run.start, now)
+            })
+        };
+        let accessed = AccessedBytes {
+            runs: vec![run],
+            read: &read,
+            buffers: Vec::new(),
+            epoch: EpochKind::Other,
+            buffer_of: Some(of),
+        };
+        let line = line_by_binding();
+        let judge = |stored: &[StoredPage]| {
+            // The result is there already, and no store of the program.
+            let stored = if access.kind == AccessKind::Result { &[] } else { stored };
+            self.judge((checker, waiter), (access, self.rank, line.as_deref()), &accessed, stored)
+        };
+        self.act(waiter, (access.kind, self.rank), &accessed, judge, || ());
     }
 
     /// [`CheckedWindow::flushed`] in this process alone. Blocks while another rank uses the tables of the check.

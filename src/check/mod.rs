@@ -25,6 +25,7 @@ mod requests;
 mod rules;
 mod shadow;
 mod stores;
+mod threads;
 mod window;
 
 pub(crate) use assertions::{Asserted, EpochKind};
@@ -37,6 +38,7 @@ pub use report::{Conflict, ConflictAccess, Conflicts};
 pub(crate) use requests::take_request;
 pub(crate) use rules::AccessKind;
 pub(crate) use stores::Frequency;
+pub(crate) use threads::{are_followed, follow};
 pub(crate) use window::{AccessedBytes, ByteRun, CheckedWindow, ConcurrentOps, WindowRanks};
 
 use crate::call::Call;
@@ -52,6 +54,7 @@ use std::hash::BuildHasherDefault;
 use std::panic::Location;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use threads::Threads;
 
 /// The MEM_SYNCs of the lock of the tables: the words that it guards are the segment's, as those of the
 /// allocator.
@@ -93,18 +96,20 @@ pub(crate) struct Checker {
     conflicts: PlacedSlice<ConflictWords>,
     operations: PlacedSlice<OperationWords>,
     chains: PlacedSlice<ChainWords>,
-    /// For each rank the clock that it knows.
+    /// For each rank what its threads know together.
     known: PlacedSlice<Word64>,
     /// Ranks of the job.
     ranks: usize,
+    /// Numbers of a clock: one for each slot of each rank, those of the first slots first.
+    clocks: usize,
     state: Mutex<CheckState>,
-    own_accesses: own::LockedAccesses,
+    own_accesses: own::OwnAccesses,
 }
 
 /// What only this process knows.
 struct CheckState {
-    /// The clock of each rank of the job, as this rank knows it. Its own grows when it publishes.
-    clock: Vec<u64>,
+    /// The threads of this rank, and the clocks that they know. A thread's own number grows when it publishes.
+    threads: Threads,
     /// The numbers of operations that are not complete, and of local accesses since the clock has changed.
     open: Numbers<OpenKey>,
     open_local: Numbers<OpenKey>,
@@ -132,6 +137,8 @@ type Numbers<K> = HashMap<K, u32, BuildHasherDefault<Mixer>>;
 /// Operations with the same key are one until they are completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct OpenKey {
+    /// The slot of its thread.
+    slot: usize,
     window: u64,
     target: u32,
     site: u32,
@@ -145,11 +152,9 @@ impl Checker {
     pub(crate) fn join(segment: &Arc<Segment>, rank: u32) -> Result<Option<Box<Checker>>> {
         let Some(tables) = segment.layout().check else { return Ok(None) };
         let is_late = segment.layout().is_late;
-        let ranks = segment.layout().ranks as usize;
-        let mut clock = vec![0; ranks];
-        clock[rank as usize] = 1;
+        let [ranks, clocks] = [segment.layout().ranks, segment.layout().clocks].map(|n| n as usize);
         let state = CheckState {
-            clock,
+            threads: Threads::new(rank, ranks, clocks),
             open: Numbers::default(),
             open_local: Numbers::default(),
             closed: Vec::new(),
@@ -169,26 +174,42 @@ impl Checker {
             conflicts: segment.place_all(tables.conflicts, CheckTables::CONFLICTS as usize)?,
             operations: segment.place_all(tables.operations, tables.most_operations as usize)?,
             chains: segment.place_all(tables.chains, tables.most_chains as usize)?,
-            known: segment.place_all(tables.known, ranks * ranks)?,
+            known: segment.place_all(tables.known, ranks * clocks)?,
             ranks,
+            clocks,
             state: Mutex::new(state),
-            own_accesses: own::LockedAccesses::default(),
+            own_accesses: own::OwnAccesses::new(clocks / ranks),
         })))
     }
 
+    /// The state, in which this thread is the present one.
     fn state(&self) -> MutexGuard<'_, CheckState> {
+        let mut state = self.lock_state();
+        if state.threads.enter() {
+            self.entered(&state);
+        }
+        state
+    }
+
+    fn lock_state(&self) -> MutexGuard<'_, CheckState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Numbers of a clock.
     pub(crate) fn clocks(&self) -> usize {
-        self.state().clock.len()
+        self.clocks
+    }
+
+    /// The first numbers of a clock, which are in use.
+    fn width(&self) -> usize {
+        (self.words.slots.load().max(1) as usize).saturating_mul(self.ranks).min(self.clocks)
     }
 
     /// Publishes the clock of this rank to words that it alone writes.
     pub(crate) fn publish(&self, at: &[Word64]) {
-        let mut state = self.state();
-        at.iter().zip(&state.clock).for_each(|(word, clock)| word.store(*clock));
+        let (mut state, width) = (self.state(), self.width());
+        let clock = &state.threads.clock()[..width];
+        at.iter().zip(clock).for_each(|(word, clock)| word.store(*clock));
         self.advance(&mut state);
     }
 
@@ -199,36 +220,40 @@ impl Checker {
     }
 
     fn raise_in<'w>(&self, state: &mut CheckState, all: impl IntoIterator<Item = &'w [Word64]>) {
+        let clock = &state.threads.clock()[..self.width()];
         for at in all {
-            at.iter().zip(&state.clock).for_each(|(word, clock)| raise(word, *clock));
+            at.iter().zip(clock).for_each(|(word, clock)| raise(word, *clock));
         }
         self.advance(state);
     }
 
     /// From now on this rank knows what the ranks knew that have published to these words.
     pub(crate) fn merge<'w>(&self, all: impl IntoIterator<Item = &'w [Word64]>) {
-        let (mut state, row) = (self.state(), self.row(self.rank));
+        let (mut state, row, width) = (self.state(), self.row(self.rank), self.width());
+        let clock = &mut state.threads.clock_mut()[..width];
         for at in all {
-            for ((clock, word), known) in state.clock.iter_mut().zip(at).zip(row) {
+            for ((clock, word), known) in clock.iter_mut().zip(at).zip(row) {
                 let other = word.load();
                 if other > *clock {
                     *clock = other;
-                    known.store(other);
+                    raise(known, other);
                 }
             }
         }
     }
 
-    /// The clock of this rank grows: what it does from now on has not been published.
+    /// The clock of this thread grows: what it does from now on has not been published.
     fn advance(&self, state: &mut CheckState) {
         // Local accesses of the next clock are others.
         if !state.open_local.is_empty() {
-            let CheckState { open_local, clock, closed, .. } = state;
-            self.close((open_local, closed), clock, |_| true);
+            let (stamp, slot) = (state.threads.stamp(), state.threads.current());
+            let CheckState { open_local, closed, .. } = state;
+            self.close((open_local, closed), stamp, |key| key.slot == slot);
         }
-        let clock = &mut state.clock[self.rank as usize];
-        *clock += 1;
-        self.row(self.rank)[self.rank as usize].store(*clock);
+        let own = state.threads.own();
+        let number = &mut state.threads.clock_mut()[own];
+        *number += 1;
+        raise(&self.row(self.rank)[own], *number);
     }
 
     /// The operations of this rank on a window, or on one target of it, are complete at the target.
@@ -236,22 +261,24 @@ impl Checker {
         let is_one = |key: &OpenKey| {
             key.window == window && target.is_none_or(|target| target == key.target)
         };
-        let CheckState { open, open_local, clock, closed, .. } = &mut *self.state();
-        self.close((open, closed), clock, is_one);
-        self.close((open_local, closed), clock, is_one);
+        let mut state = self.state();
+        let stamp = state.threads.stamp();
+        let CheckState { open, open_local, closed, .. } = &mut *state;
+        self.close((open, closed), stamp, is_one);
+        self.close((open_local, closed), stamp, is_one);
     }
 
-    /// Open operations are complete now.
+    /// Open operations are complete at `stamp`.
     fn close(
         &self,
         (open, closed): (&mut Numbers<OpenKey>, &mut Vec<u32>),
-        clock: &[u64],
+        stamp: u64,
         is_one: impl Fn(&OpenKey) -> bool,
     ) {
         open.retain(|key, number| {
             let closes = is_one(key);
             if closes {
-                self.operation_at(*number).completed.store(clock[self.rank as usize]);
+                self.operation_at(*number).completed.store(stamp);
                 closed.push(*number);
             }
             !closes
@@ -307,18 +334,18 @@ impl Checker {
         number
     }
 
-    /// The number of an operation that is issued now; `None` if the table is full.
+    /// The number of an operation on that target of a window that is issued now, in the shadow of the window with the
+    /// block `at`; `None` if the table is full.
     fn operation(
         &self,
-        state: &mut CheckState,
-        waiter: &Waiter<'_>,
-        (window, target): (u64, u32),
+        (state, waiter): (&mut CheckState, &Waiter<'_>),
+        ((window, target), at): ((u64, u32), u64),
         access: &CheckedAccess,
         line: Option<&str>,
     ) -> Option<u32> {
         let (site, what) = (self.site(state, waiter, access, line), access.word());
-        let request = state.requests.latest(access);
-        let key = OpenKey { window, target, site, what, request };
+        let (request, slot) = (state.requests.latest(access), state.threads.current());
+        let key = OpenKey { slot, window, target, site, what, request };
         let open = if access.kind.is_local() { &state.open_local } else { &state.open };
         if let Some(number) = open.get(&key) {
             return Some(*number);
@@ -337,9 +364,9 @@ impl Checker {
         operation.what.store(what);
         operation.site.store(site);
         operation.entries.store(1);
-        operation.issued.store(state.clock[self.rank as usize]);
+        operation.issued.store(state.threads.stamp());
         operation.completed.store(0);
-        operation.window.store(window);
+        operation.window.store(at);
         let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };
         open.insert(key, number);
         Some(number)
@@ -413,6 +440,8 @@ impl Checker {
         let _ = self.words.lock.0.run(SITES, waiter, |_| {
             let of_others = |number: &u32| self.operation_at(*number).window.load() != window;
             state.closed.retain(of_others);
+            // Buffers there of operations on other windows.
+            state.open.retain(|_, number| of_others(number));
             let most = self.operations.len() as u32 - 1;
             for number in 1..=self.words.operations.used.load().min(most) {
                 let operation = self.operation_at(number);

@@ -9,7 +9,7 @@
 use super::assertions::word_of;
 use super::report::{self, Conflict, Reason};
 use super::window::CheckedWindow;
-use super::{Checker, SITES};
+use super::{Checker, SITES, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, line_by_binding};
 use crate::shm::OriginWords;
@@ -83,10 +83,10 @@ impl CheckedWindow {
         // A failed rank holds nothing any more.
         let is_other = |of: u32| of != checker.rank && !waiter.failed.has_failed(of);
         for (rank, world) in self.world.iter().enumerate().filter(|(_, of)| is_other(**of)) {
-            let known = state.clock.get(*world as usize).copied().unwrap_or_default();
             for (sort, other) in self.origin(target, rank as u32).locks.iter().enumerate() {
                 let released = other.released.load();
-                let is_ordered = released != 0 && released <= known;
+                let is_ordered = released != 0
+                    && threads::knows(state.threads.clock(), (*world, checker.ranks), released);
                 if other.what.load() == 0 || is_ordered || !is_false(of.sort(), sort) {
                     continue;
                 }
@@ -106,7 +106,7 @@ impl CheckedWindow {
 
     /// This rank is about to release a lock.
     pub(super) fn releasing(&self, checker: &Checker, of: Holding) {
-        let clock = checker.own_clock();
+        let clock = checker.own_stamp();
         for target in of.targets(self.ranks) {
             self.origin(target, self.rank).locks[of.sort()].released.store(clock);
         }
@@ -114,7 +114,7 @@ impl CheckedWindow {
 
     /// This rank is about to post for these origins.
     pub(crate) fn posts_for(&self, checker: &Checker, origins: &[u32]) {
-        let clock = checker.own_clock();
+        let clock = checker.own_stamp();
         for origin in origins {
             let words = self.origin(self.rank, *origin);
             words.posted.store(clock);
@@ -129,9 +129,9 @@ impl CheckedWindow {
             let words = self.origin(*target, self.rank);
             let number = words.starts.load().wrapping_add(1);
             words.starts.store(number);
-            let clock = state.clock.get(self.world[*target as usize] as usize);
+            let (of, posted) = ((self.world[*target as usize], checker.ranks), words.posted.load());
             // Another post for this rank needs its complete.
-            words.posts.load() == number && clock.is_some_and(|clock| words.posted.load() <= *clock)
+            words.posts.load() == number && threads::knows(state.threads.clock(), of, posted)
         };
         targets.iter().map(is_known).collect()
     }

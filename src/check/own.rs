@@ -6,16 +6,19 @@
 //! 3. Those in buffers of operations that are not complete are reported at once.
 //!
 //! A part in which such an access was seen is not compared any more (`stores`).
+//!
+//! Each thread has runs of its own, so the clock of step 2 is the thread's.
 
 use super::report;
 use super::rules::AccessKind;
 use super::window::{AccessedBytes, ByteRun, CheckedWindow};
-use super::{CheckedAccess, Checker, EpochKind};
+use super::{CheckedAccess, Checker, EpochKind, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word64};
 use std::ops::Range;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 /// Runs that are collected at the same time: those of a loop with some dozen accesses.
 const RUNS: usize = 128;
@@ -101,12 +104,18 @@ pub(super) fn watch_no_buffers() {
     watched.pages.iter().for_each(|word| word.store(0));
 }
 
-/// The program's own accesses that are no accesses of the check yet.
-#[derive(Default)]
+/// The program's own accesses.
 pub(super) struct OwnAccesses {
-    parts: Vec<(Range<usize>, Weak<CheckedWindow>)>,
+    parts: RwLock<Vec<(Range<usize>, Weak<CheckedWindow>)>>,
+    /// For each slot of a thread.
+    runs: Box<[Mutex<OwnRuns>]>,
+}
+
+/// The accesses of a thread that are no accesses of the check yet.
+#[derive(Default)]
+struct OwnRuns {
     runs: Vec<Option<OwnRun>>,
-    is_empty: bool,
+    is_used: bool,
 }
 
 /// Bytes that an instruction of the program has accessed one behind the other.
@@ -145,13 +154,27 @@ fn described(is_written: bool) -> CheckedAccess {
 }
 
 impl OwnAccesses {
+    pub(super) fn new(slots: usize) -> OwnAccesses {
+        let runs = (0..slots).map(|_| Mutex::default()).collect();
+        OwnAccesses { parts: RwLock::default(), runs }
+    }
+
+    fn parts(&self) -> RwLockReadGuard<'_, Vec<(Range<usize>, Weak<CheckedWindow>)>> {
+        self.parts.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn runs(&self, slot: usize) -> MutexGuard<'_, OwnRuns> {
+        self.runs[slot].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Collects the bytes of an access in a part of each window over them. Returns the runs that it replaces.
-    fn collect(&mut self, access: &OwnAccess) -> Vec<OwnRun> {
-        let OwnAccesses { parts, runs, is_empty } = self;
+    fn collect(&self, slot: usize, access: &OwnAccess) -> Vec<OwnRun> {
+        let (parts, mut own) = (self.parts(), self.runs(slot));
         let bytes = access.range();
         let meets = |part: &Range<usize>| part.start < bytes.end && bytes.start < part.end;
         let parts = parts.iter().enumerate().filter(|(_, (part, _))| meets(part));
         let replaced = parts.filter_map(|(k, (part, window))| {
+            let OwnRuns { runs, is_used } = &mut *own;
             if runs.is_empty() {
                 runs.resize_with(RUNS, || None);
             }
@@ -166,7 +189,7 @@ impl OwnAccesses {
             let OwnAccess { at, is_written, line, .. } = *access;
             let window = window.upgrade()?;
             window.ignore_stores(window.rank);
-            *is_empty = false;
+            *is_used = true;
             slot.replace(OwnRun { window, at, is_written, bytes, line })
         });
         replaced.collect()
@@ -182,17 +205,13 @@ impl OwnRun {
         bytes: &Range<usize>,
     ) -> bool {
         (self.at, self.is_written) == (access.at, access.is_written)
-            && std::ptr::eq(Arc::as_ptr(&self.window), window.as_ptr())
+            && ptr::eq(Arc::as_ptr(&self.window), window.as_ptr())
             && self.bytes.start <= bytes.end
             && bytes.start <= self.bytes.end
     }
 }
 
 impl Checker {
-    pub(super) fn own(&self) -> MutexGuard<'_, OwnAccesses> {
-        self.own_accesses.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The part of this rank in a window is looked at from now on.
     pub(super) fn watch_part(&self, window: &Arc<CheckedWindow>) {
         let start = window.own.base() as usize;
@@ -201,20 +220,43 @@ impl Checker {
         let new = || WatchedRange::new();
         let watched =
             WATCHED.get_or_init(|| WatchedMemory { parts: new(), buffers: new(), pages: pages() });
-        let mut own = self.own();
-        own.parts.retain(|(_, window)| window.strong_count() != 0);
+        let mut parts = self.own_accesses.parts.write().unwrap_or_else(PoisonError::into_inner);
+        parts.retain(|(_, window)| window.strong_count() != 0);
         if bytes.is_empty() {
             return;
         }
         watched.parts.add(&bytes);
-        own.parts.push((bytes, Arc::downgrade(window)));
+        parts.push((bytes, Arc::downgrade(window)));
+    }
+
+    /// The part of this rank in a window is not looked at any more, because the window is freed. Blocks while others
+    /// access it.
+    pub(super) fn unwatch_part(&self, waiter: &Waiter<'_>, window: &CheckedWindow) {
+        let mut parts = self.own_accesses.parts.write().unwrap_or_else(PoisonError::into_inner);
+        parts.retain(|(_, other)| !ptr::eq(other.as_ptr(), window));
+        drop(parts);
+        for slot in 0..self.own_accesses.runs.len() {
+            threads::as_thread(slot as u32, || self.settle(waiter));
+        }
     }
 
     /// Whether this rank exposes some of these bytes.
     pub(crate) fn is_exposed(&self, address: usize, bytes: u64) -> bool {
         let end = address.saturating_add(bytes as usize);
-        let own = self.own();
-        own.parts.iter().any(|(part, _)| part.start < end && address < part.end)
+        self.own_accesses.parts().iter().any(|(part, _)| part.start < end && address < part.end)
+    }
+
+    /// Where some bytes lie in parts of this rank.
+    pub(super) fn in_own_parts(&self, bytes: &Range<usize>) -> Vec<(Arc<CheckedWindow>, ByteRun)> {
+        let in_part = |(part, window): &(Range<usize>, Weak<CheckedWindow>)| {
+            let shared = bytes.start.max(part.start)..bytes.end.min(part.end);
+            let run = || ByteRun {
+                start: (shared.start - part.start) as u64,
+                bytes: shared.len() as u64,
+            };
+            (!shared.is_empty()).then(|| window.upgrade().map(|window| (window, run())))?
+        };
+        self.own_accesses.parts().iter().filter_map(in_part).collect()
     }
 
     /// The program itself accesses these bytes. Blocks while other ranks access its part.
@@ -223,15 +265,15 @@ impl Checker {
         if WATCHED.get().is_some_and(|watched| watched.has_buffer(&bytes)) {
             self.access_buffers(waiter, access);
         }
-        let replaced = self.own().collect(access);
+        let replaced = self.own_accesses.collect(self.slot(), access);
         replaced.iter().for_each(|run| self.access_part(waiter, run));
     }
 
-    /// All accesses of the program itself until now are accesses of the check. Before every call that may change what
-    /// this rank knows.
+    /// All accesses of this thread of the program until now are accesses of the check. Before every call that may change
+    /// what the thread knows.
     pub(crate) fn settle(&self, waiter: &Waiter<'_>) {
-        let mut own = self.own();
-        if std::mem::replace(&mut own.is_empty, true) {
+        let mut own = self.own_accesses.runs(self.slot());
+        if !std::mem::take(&mut own.is_used) {
             return;
         }
         let runs: Vec<_> = own.runs.iter_mut().filter_map(Option::take).collect();
@@ -247,6 +289,7 @@ impl Checker {
             read: &|_, _| false,
             buffers: Vec::new(),
             epoch: EpochKind::Other,
+            buffer_of: None,
         };
         let line = (run.line)(run.at).unwrap_or_else(|| "an unknown line".into());
         run.window.own_access(self, waiter, (&described(run.is_written), &line), &accessed);
@@ -266,6 +309,3 @@ impl Checker {
         report::print(&new);
     }
 }
-
-/// [`OwnAccesses`] behind a lock of their own, because each access of the program takes it.
-pub(super) type LockedAccesses = Mutex<OwnAccesses>;

@@ -1,6 +1,6 @@
 //! What was found: records that outlive the ranks, and sentences.
 
-use super::{AccessKind, CheckState, Checker};
+use super::{AccessKind, CheckState, Checker, threads};
 use crate::call::Call;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -65,8 +65,12 @@ pub struct Conflict {
 pub struct ConflictAccess {
     /// Rank of the job.
     pub rank: u32,
+    /// The number of its thread, or of the task that it runs, from 0 on, if threads are followed and there are several.
+    pub thread: Option<u32>,
     /// The call; none for a load or store of the program itself.
     pub call: Call,
+    /// Whether the call accesses these bytes as its buffer in this process, and not as its target.
+    pub is_of_buffer: bool,
     /// Its column in the table of rules, as in "put".
     pub kind: &'static str,
     /// The predefined datatype of an accumulate.
@@ -90,6 +94,10 @@ pub(super) enum Reason {
     Local,
     /// The ranks have not synchronised since the first one.
     Unordered,
+    /// Of two threads of one rank, which have not synchronised since the first one.
+    Threads,
+    /// The ranks have synchronised before the operation was complete that uses a buffer there.
+    UsedBuffer,
     /// Both use a buffer of one rank, and the first one was not complete in this process.
     Buffer,
     /// A rank asserts by the first one that it has not stored, but it has.
@@ -103,11 +111,13 @@ pub(super) enum Reason {
 }
 
 /// All reasons, by their numbers.
-const REASONS: [Reason; 9] = [
+const REASONS: [Reason; 11] = [
     Reason::Own,
     Reason::Incomplete,
     Reason::Local,
     Reason::Unordered,
+    Reason::Threads,
+    Reason::UsedBuffer,
     Reason::Buffer,
     Reason::NoStore,
     Reason::NoPut,
@@ -141,7 +151,9 @@ impl Conflict {
             let kind = AccessKind::of_word((what >> 8) as u8);
             ConflictAccess {
                 rank: one.ranks[side].load(),
+                thread: one.threads[side].load().checked_sub(1),
                 call: Call::from_word(what & 0xff).unwrap_or(Call::None),
+                is_of_buffer: kind.is_of_buffer(),
                 kind: match (reason, side) {
                     (_, 0) if reason.is_assertion() => "assertion",
                     (Reason::Held, _) => "lock",
@@ -194,8 +206,10 @@ impl Conflict {
         match self.reason {
             Reason::Own => format!("nothing completes the {first} before the {second}"),
             Reason::Incomplete => format!(
-                "rank {a} has synchronised with rank {b}, but its {first} was not complete at rank {} then",
-                self.target
+                "{a} has synchronised with {b}, but its {first} was not complete at rank {} then",
+                self.target,
+                a = self.place(0),
+                b = self.place(1)
             ),
             Reason::NoStore => format!(
                 "rank {a} asserts MPI_MODE_NOSTORE, that it has not stored to its part since it synchronised last"
@@ -214,15 +228,31 @@ impl Conflict {
             Reason::Buffer => {
                 format!("the {first} may use its buffer until it is complete in this process")
             }
-            Reason::Local | Reason::Unordered => {
-                format!("nothing synchronises rank {a} with rank {b} between the two")
-            }
+            Reason::UsedBuffer => self.used_buffer(),
+            Reason::Local | Reason::Unordered | Reason::Threads => format!(
+                "nothing synchronises {} with {} between the two",
+                self.place(0),
+                self.place(1)
+            ),
         }
+    }
+
+    /// [`Conflict::reason`] of an operation that has a buffer there.
+    fn used_buffer(&self) -> String {
+        let ([a, b], [first, second]) = ([0, 1].map(|side| self.place(side)), self.calls());
+        if a == b {
+            return format!(
+                "nothing completes the {first}, which has a buffer there, before the {second}"
+            );
+        }
+        format!(
+            "{a} has synchronised with {b}, but its {first}, which has a buffer there, was not complete then"
+        )
     }
 
     /// Which call would order them.
     pub fn remedy(&self) -> String {
-        let ([a, b], [first, _], target) = (self.ranks(), self.calls(), self.target);
+        let ([first, _], target) = (self.calls(), self.target);
         match self.reason {
             Reason::Own => {
                 format!("a flush of rank {target} between the two, or another epoch, would")
@@ -238,16 +268,33 @@ impl Conflict {
                 "a flush_local of rank {target} between the two, or the end of the epoch, would complete it"
             ),
             Reason::Incomplete => format!(
-                "rank {a} needs a flush of rank {target}, or the end of the epoch, before that"
+                "{} needs a flush of rank {target}, or the end of the epoch, before that",
+                self.place(0)
             ),
+            Reason::UsedBuffer => {
+                format!(
+                    "{} needs a flush_local, or the end of the epoch, before that",
+                    self.place(0)
+                )
+            }
+            Reason::Threads => {
+                "a barrier of the threads, a mutex or the end of one of them would".to_owned()
+            }
             Reason::Local => {
                 "a fence, a lock, post and start, a barrier or a message would".to_owned()
             }
             Reason::Unordered => format!(
-                "rank {a} has to complete its {first} (fence, complete, unlock or flush), and then to \
-                 synchronise with rank {b} (fence, lock, wait, a barrier or a message)"
+                "{} has to complete its {first} (fence, complete, unlock or flush), and then to \
+                 synchronise with {} (fence, lock, wait, a barrier or a message)",
+                self.place(0),
+                self.place(1)
             ),
         }
+    }
+
+    /// The rank and thread of an access.
+    fn place(&self, side: usize) -> String {
+        self.accesses[side].place()
     }
 
     fn ranks(&self) -> [u32; 2] {
@@ -263,6 +310,14 @@ impl ConflictAccess {
     /// Its call; none for a load or store of the program itself.
     pub fn call_name(&self) -> Option<&'static str> {
         (self.call != Call::None).then(|| self.call.name())
+    }
+
+    /// Its rank, and its thread if that is known.
+    fn place(&self) -> String {
+        match self.thread {
+            None => format!("rank {}", self.rank),
+            Some(thread) => format!("thread {thread} of rank {}", self.rank),
+        }
     }
 
     /// Whether its line stands for the calls between which it happened.
@@ -303,12 +358,17 @@ impl fmt::Display for Conflict {
             )?,
         }
         for access in &self.accesses {
-            write!(f, "  rank {}: {}", access.rank, access.name())?;
-            match &access.line {
-                Some(calls) if access.is_between_calls() => writeln!(f, " {calls}")?,
-                Some(line) => writeln!(f, " at {line}")?,
-                None => writeln!(f)?,
+            write!(f, "  rank {}", access.rank)?;
+            if let Some(thread) = access.thread {
+                write!(f, ", thread {thread}")?;
             }
+            write!(f, ": {}", access.name())?;
+            match &access.line {
+                Some(calls) if access.is_between_calls() => write!(f, " {calls}")?,
+                Some(line) => write!(f, " at {line}")?,
+                None => {}
+            }
+            writeln!(f, "{}", if access.is_of_buffer { ", by its buffer" } else { "" })?;
         }
         writeln!(f, "  {}; {}", self.reason(), self.remedy())
     }
@@ -393,8 +453,14 @@ pub(super) fn record(
         for (word, of) in words.ranks.iter().zip(operations) {
             word.store(of.rank.load());
         }
+        let has_threads = checker.words.slots.load() > 1;
+        for (word, of) in words.threads.iter().zip(operations) {
+            let thread = threads::slot_of(of.issued.load()) + 1;
+            word.store(if has_threads { thread } else { 0 });
+        }
         let of = (checker.text(state, window), target);
-        Some(publish(checker, words, of, reason(clock, operations), &one.bytes))
+        let reason = reason((clock, checker.ranks), operations);
+        Some(publish(checker, words, of, reason, &one.bytes))
     };
     found.iter().filter_map(new).collect()
 }
@@ -454,15 +520,19 @@ fn publish(
     Conflict::read(&checker.sites, words)
 }
 
-/// Why nothing orders the later operation, of a rank that knows `clock`, behind the earlier one.
-fn reason(clock: &[u64], [earlier, later]: [&OperationWords; 2]) -> Reason {
+/// Why nothing orders the later operation, of a thread that knows `clock`, behind the earlier one.
+fn reason((clock, ranks): (&[u64], usize), [earlier, later]: [&OperationWords; 2]) -> Reason {
     let (a, b) = (earlier.rank.load(), later.rank.load());
-    let known = clock.get(a as usize).copied().unwrap_or_default();
-    let is_local = AccessKind::of_word((earlier.what.load() >> 8) as u8).is_local();
-    match is_local {
-        _ if a == b => Reason::Own,
+    let issued = earlier.issued.load();
+    let is_known = threads::knows(clock, (a, ranks), issued);
+    let kind = AccessKind::of_word((earlier.what.load() >> 8) as u8);
+    let of_one_thread = threads::slot_of(issued) == threads::slot_of(later.issued.load());
+    match kind.is_local() {
+        false if is_known && kind.is_of_buffer() => Reason::UsedBuffer,
+        _ if a == b && of_one_thread => Reason::Own,
+        false if is_known => Reason::Incomplete,
+        _ if a == b => Reason::Threads,
         true => Reason::Local,
-        false if earlier.issued.load() <= known => Reason::Incomplete,
         false => Reason::Unordered,
     }
 }

@@ -57,11 +57,15 @@ impl CheckedWindow {
 }
 
 impl Checker {
-    /// Some of this rank's operations are complete in this process. Those of them that only read are so at the target.
+    /// Some of this rank's operations are complete in this process. Those of them that only read are so at the target, and
+    /// buffers in parts of this rank are the program's again.
     pub(super) fn complete_reads(&self, is_one: impl Fn(&OpenKey) -> bool) {
-        let CheckState { open, clock, closed, .. } = &mut *self.state();
-        self.close((open, closed), clock, |key| {
-            is_one(key) && AccessKind::of_word((key.what >> 8) as u8).only_reads()
+        let mut state = self.state();
+        let stamp = state.threads.stamp();
+        let CheckState { open, closed, .. } = &mut *state;
+        self.close((open, closed), stamp, |key| {
+            let kind = AccessKind::of_word((key.what >> 8) as u8);
+            is_one(key) && (kind.only_reads() || kind.is_of_buffer())
         });
     }
 }

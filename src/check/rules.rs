@@ -16,6 +16,10 @@ pub(crate) enum AccessKind {
     Load,
     /// A store, likewise.
     Store,
+    /// What an operation reads in memory that its own rank exposes: a load until it is complete in that process.
+    Source,
+    /// What it writes there.
+    Result,
 }
 
 /// What two accesses that nothing orders are.
@@ -29,10 +33,13 @@ pub(crate) enum Rule {
     Conflict,
 }
 
-use AccessKind::{Fetch, Get, Load, Put, Store, Update};
+use AccessKind::{Fetch, Get, Load, Put, Result, Source, Store, Update};
 use Rule::{Conflict as C, Fine as F, SameDatatype as S};
 
-/// All kinds, in the order of the table.
+/// All kinds, those of the table first, in its order.
+const ALL: [AccessKind; 8] = [Put, Get, Update, Fetch, Load, Store, Source, Result];
+
+/// Those of the table.
 pub(crate) const KINDS: [AccessKind; 6] = [Put, Get, Update, Fetch, Load, Store];
 
 /// Rows and columns in the order of [`KINDS`].
@@ -47,23 +54,32 @@ const TABLE: [[Rule; 6]; 6] = [
 
 impl AccessKind {
     pub(crate) fn of_word(word: u8) -> AccessKind {
-        KINDS.get(usize::from(word)).copied().unwrap_or(Put)
+        ALL.get(usize::from(word)).copied().unwrap_or(Put)
+    }
+
+    /// The row and column that it has in the table.
+    fn row(self) -> AccessKind {
+        match self {
+            Source => Load,
+            Result => Store,
+            kind => kind,
+        }
     }
 
     /// What this access and `other` are if nothing orders them.
     pub(crate) fn rule(self, other: AccessKind) -> Rule {
-        TABLE[self as usize][other as usize]
+        TABLE[self.row() as usize][other.row() as usize]
     }
 
     /// Its row and column in the table of the documentation.
     pub(super) fn name(self) -> &'static str {
-        match self {
+        match self.row() {
             Put => "put",
             Get => "get",
             Update => "update",
             Fetch => "fetch",
             Load => "load",
-            Store => "store",
+            _ => "store",
         }
     }
 
@@ -74,7 +90,12 @@ impl AccessKind {
 
     /// Whether it leaves the bytes as they are.
     pub(super) fn only_reads(self) -> bool {
-        matches!(self, Get | Fetch | Load)
+        matches!(self, Get | Fetch | Load | Source)
+    }
+
+    /// Whether an operation accesses these bytes as its buffer.
+    pub(super) fn is_of_buffer(self) -> bool {
+        matches!(self, Source | Result)
     }
 
     /// Whether it is complete when the call returns.
@@ -98,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_table_is_symmetric() {
-        for (a, b) in KINDS.iter().flat_map(|a| KINDS.iter().map(move |b| (*a, *b))) {
+        for (a, b) in ALL.iter().flat_map(|a| ALL.iter().map(move |b| (*a, *b))) {
             assert_eq!(a.rule(b), b.rule(a), "{a:?} {b:?}");
             assert_eq!(AccessKind::of_word(a as u8), a);
         }

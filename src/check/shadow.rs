@@ -6,7 +6,7 @@
 //! and those behind each other with the same words are judged together.
 
 use super::rules::{AccessKind, Rule};
-use super::{CheckedAccess, Checker};
+use super::{CheckedAccess, Checker, threads};
 use crate::prim::{Waiter, Word32};
 use crate::shm::ChainWords;
 use std::iter::successors;
@@ -311,12 +311,8 @@ impl<'c> Accessing<'c> {
             false => operation.completed.load(),
         };
         let is_own = rank == self.rank;
-        let known = self.clock.get(rank as usize).copied().unwrap_or(u64::MAX);
-        let is_ordered = match completed {
-            0 => false,
-            _ if is_own => true,
-            completed => completed <= known,
-        };
+        let of = (rank, self.checker.ranks);
+        let is_ordered = completed != 0 && threads::knows(self.clock, of, completed);
         let may_meet = match self.kind.rule(kind) {
             Rule::Fine => true,
             // Accumulates of one rank to one element are ordered.
@@ -325,8 +321,13 @@ impl<'c> Accessing<'c> {
             }
             Rule::Conflict => false,
         };
+        // The buffers themselves are compared then (`buffers`).
+        let is_compared = is_own
+            && kind.is_of_buffer()
+            && completed == 0
+            && (self.kind.is_local() || self.kind.is_of_buffer());
         Judgement {
-            conflicts: !is_ordered && !may_meet,
+            conflicts: !is_ordered && !may_meet && !is_compared,
             is_replaced: is_ordered && self.kind.replaces(kind, of_one_datatype && op == self.op),
         }
     }

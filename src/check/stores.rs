@@ -18,7 +18,7 @@
 use super::report::{self, Conflict, FoundConflict};
 use super::shadow::{Accessing, GRANULE_BYTES};
 use super::window::{AccessedBytes, ByteRun, CheckedWindow};
-use super::{CheckState, CheckedAccess, Checker, SITES};
+use super::{CheckState, CheckedAccess, Checker, SITES, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
 use crate::shm::{PageWords, PartWords, read_span};
@@ -184,7 +184,7 @@ impl CheckedWindow {
     /// This rank compares its part from now on.
     fn expose(&self, checker: &Checker, waiter: &Waiter<'_>, site: u32) {
         let Some(part) = self.compared(self.rank) else { return };
-        let since = checker.own_clock();
+        let since = checker.own_stamp();
         // If the job ends, so does the check.
         let _ = part.lock.0.run(SITES, waiter, |_| {
             self.compare();
@@ -365,10 +365,10 @@ impl CheckedWindow {
     fn all_know(&self, checker: &Checker, number: u32) -> bool {
         let operation = checker.operation_at(number);
         let (owner, issued) = (operation.rank.load(), operation.issued.load());
-        self.world.iter().all(|rank| {
-            *rank == owner
-                || checker.row(*rank).get(owner as usize).is_some_and(|k| k.load() >= issued)
-        })
+        let (at, stored) = threads::required((owner, checker.ranks), issued);
+        let knows =
+            |rank: u32| checker.row(rank).get(at).is_some_and(|known| known.load() >= stored);
+        self.world.iter().all(|rank| *rank == owner || knows(*rank))
     }
 
     /// Judges an access to bytes of a part against the records of its pages, and records that it was there.
@@ -440,6 +440,9 @@ impl Checker {
         for (start, bytes) in &state.attached {
             window.ignore_overlapping(*start, *bytes);
         }
+        if state.threads.used() > 1 {
+            window.ignore_stores(window.rank);
+        }
         state.windows.retain(|other| other.strong_count() != 0);
         state.windows.push(Arc::downgrade(window));
         drop(state);
@@ -456,8 +459,9 @@ impl Checker {
         }
     }
 
-    pub(super) fn own_clock(&self) -> u64 {
-        self.state().clock[self.rank as usize]
+    /// The stamp of this thread now.
+    pub(super) fn own_stamp(&self) -> u64 {
+        self.state().threads.stamp()
     }
 
     /// Looks for stores of the program before a call that synchronises, made at `at`. Blocks while operations on
@@ -506,7 +510,7 @@ impl Checker {
     /// That call returns to the program.
     pub(crate) fn looked(&self, looked: Option<Looked>) {
         let Some(Looked { windows, site }) = looked else { return };
-        let since = self.own_clock();
+        let since = self.own_stamp();
         for window in windows {
             let part = &window.parts[window.rank as usize];
             part.site.store(site);
@@ -548,12 +552,12 @@ impl Checker {
 
     /// What a rank knows of the others' clocks.
     pub(super) fn row(&self, rank: u32) -> &[Word64] {
-        let ranks = self.ranks;
-        self.known.get(rank as usize * ranks..).map_or(&[], |rest| &rest[..ranks])
+        let clocks = self.clocks;
+        self.known.get(rank as usize * clocks..).map_or(&[], |rest| &rest[..clocks])
     }
 
     fn known_by(&self, rank: u32) -> Vec<u64> {
-        self.row(rank).iter().map(Word64::load).collect()
+        self.row(rank).iter().take(self.width()).map(Word64::load).collect()
     }
 }
 
@@ -580,7 +584,7 @@ mod tests {
                 to.iter_mut().zip(all).for_each(|(byte, at)| *byte = at as u8);
                 true
             };
-            let accessed = AccessedBytes { runs, read: &read, buffers: Vec::new(), epoch: EpochKind::Other };
+            let accessed = AccessedBytes { runs, read: &read, buffers: Vec::new(), epoch: EpochKind::Other, buffer_of: None };
             let mut found = Vec::new();
             let is_read = accessed.read_pages(|page, from, bytes| {
                 assert!(from + bytes.len() <= PageWords::BYTES);

@@ -382,6 +382,7 @@ impl CheckedWindow {
 
     /// The window is freed.
     pub(crate) fn freed(&self, checker: &Checker, waiter: &Waiter<'_>) {
+        checker.unwatch_part(waiter, self);
         checker.forget(self.block, waiter);
     }
 
@@ -404,6 +405,8 @@ pub(crate) struct AccessedBytes<'a> {
     pub(crate) buffers: Vec<OwnBuffer>,
     /// How the operation reaches its target.
     pub(crate) epoch: EpochKind,
+    /// If the bytes are a buffer of an operation: the block of its window, and its target.
+    pub(crate) buffer_of: Option<(u64, u32)>,
 }
 
 impl AccessedBytes<'_> {
@@ -439,7 +442,9 @@ impl CheckedWindow {
             let of = (access, target, line.as_deref());
             self.judge((checker, waiter), of, accessed, stored)
         };
-        self.act(waiter, (access.kind, target), accessed, judge, act)
+        let done = self.act(waiter, (access.kind, target), accessed, judge, act);
+        self.access_own_buffers((checker, waiter), (access, target), &accessed.buffers);
+        done
     }
 
     /// An access of this rank that was judged before, and does it by `act`. Blocks while another rank accesses the part.
@@ -462,7 +467,7 @@ impl CheckedWindow {
     }
 
     /// Does an access by `act`, after `judge` has had the stores of the owner that it finds.
-    fn act<R>(
+    pub(super) fn act<R>(
         &self,
         waiter: &Waiter<'_>,
         (kind, target): (AccessKind, u32),
@@ -519,7 +524,7 @@ impl CheckedWindow {
 
     /// Judges and records an access, after the stores of the owner that it has found. Returns new conflicts. Under the
     /// part's lock.
-    fn judge(
+    pub(super) fn judge(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
         (access, target, line): (&CheckedAccess, u32, Option<&str>),
@@ -532,11 +537,13 @@ impl CheckedWindow {
         if !stored.is_empty() {
             new = self.record_stores((checker, waiter), state, target, stored, None);
         }
-        let of = (self.block, target);
-        state.requests.begin(access);
-        let number = checker.operation(state, waiter, of, access, line);
+        let of = accessed.buffer_of.unwrap_or((self.block, target));
+        if accessed.buffer_of.is_none() {
+            state.requests.begin(access);
+        }
+        let number = checker.operation((state, waiter), (of, self.block), access, line);
         let Some(number) = number else { return new };
-        let clock = std::mem::take(&mut state.clock);
+        let clock = state.threads.take_clock();
         let of_this = (checker.rank, &*clock);
         let mut accessing = Accessing::new((checker, waiter), of_this, number, access);
         let mut found = Vec::new();
@@ -550,7 +557,7 @@ impl CheckedWindow {
             let record = || report::record(checker, state, of, number, &found, &clock);
             new.extend(checker.exclusively(waiter, record).unwrap_or_default());
         }
-        state.clock = clock;
+        state.threads.put_back(clock);
         if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
             let (of, first) = ((number, target), accessed.runs.first());
             new.extend(self.updates((checker, waiter), state, of, accessed.epoch, first));

@@ -156,7 +156,8 @@ impl<'w> Communication<'w> {
         };
         let buffers = own.filter(|_| has_binding()).map(buffer).collect();
         let epoch = if self.calls.epochs.is_used() { EpochKind::Fence } else { EpochKind::Other };
-        let mut accessed = AccessedBytes { runs: Vec::new(), read: &read, buffers, epoch };
+        let mut accessed =
+            AccessedBytes { runs: Vec::new(), read: &read, buffers, epoch, buffer_of: None };
         let size = self.memory.bytes_of(target.rank);
         zip_sides(sides, |strip| {
             for block in 0..strip.blocks {
@@ -206,7 +207,8 @@ impl<'w> Communication<'w> {
     ) -> Result<()> {
         let Some((checker, window)) = self.calls.check() else { return act() };
         let (read, epoch) = (self.reading(call, target), EpochKind::Other);
-        let accessed = AccessedBytes { runs, read: &read, buffers: Vec::new(), epoch };
+        let accessed =
+            AccessedBytes { runs, read: &read, buffers: Vec::new(), epoch, buffer_of: None };
         window.take_effect(checker, &self.calls.excluded(), (kind, target.rank), &accessed, act)
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct CheckWords {
     pub(crate) chains: FreeList,
     /// 1 when one of the tables is full, so that conflicts may be missed.
     pub(crate) is_full: Word32,
+    /// The most slots for threads that a rank has had in use; zero of one.
+    pub(crate) slots: Word64,
 }
 
 /// A table whose records are reused.
@@ -52,9 +54,9 @@ pub(crate) struct OperationWords {
     pub(crate) site: Word32,
     /// How many entries of shadows name it; of a free record, the next free one.
     pub(crate) entries: Word32,
-    /// The clock of its rank when it was issued.
+    /// The slot of its thread, and the clock of that, when it was issued.
     pub(crate) issued: Word64,
-    /// The clock of its rank when it was completed; zero until then.
+    /// The same of the thread that has completed it; zero until then.
     pub(crate) completed: Word64,
     /// The block of its window; zero in a free record.
     pub(crate) window: Word64,
@@ -142,10 +144,12 @@ impl PageWords {
 /// Two accesses that conflict.
 #[repr(C)]
 pub(crate) struct ConflictWords {
-    /// The earlier access in the order of the checks, and the later one: line, call and kind, rank of the job.
+    /// The earlier access in the order of the checks, and the later one: line, call and kind, rank of the job, and its
+    /// thread from 1 on, or zero where a rank counts as one thread.
     pub(crate) sites: [Word32; 2],
     pub(crate) what: [Word32; 2],
     pub(crate) ranks: [Word32; 2],
+    pub(crate) threads: [Word32; 2],
     /// The rank of the window whose part they access.
     pub(crate) target: Word32,
     /// The number of the window's name among the lines; zero if that table was full.
@@ -167,7 +171,7 @@ pub(crate) struct CheckTables {
     pub(crate) conflicts: u64,
     pub(crate) operations: u64,
     pub(crate) chains: u64,
-    /// For each rank the clock that it knows: what is behind it for all is forgotten.
+    /// For each rank what its threads know together: what is behind it for all is forgotten.
     pub(crate) known: u64,
     /// How many operations and chains there are.
     pub(crate) most_operations: u32,
@@ -191,6 +195,12 @@ impl CheckTables {
         self.words + std::mem::offset_of!(CheckWords, sites) as u64
     }
 
+    /// Numbers of a clock in a job of that many ranks: for each some slots for threads, fewer in large jobs, because each
+    /// window has as many clocks as ranks.
+    pub(super) fn clocks(ranks: u32) -> u32 {
+        ranks * (128 / ranks).clamp(1, 16)
+    }
+
     /// The tables of a job of that many ranks; `place` places that many bytes.
     pub(super) fn new(ranks: u32, mut place: impl FnMut(u64) -> u64) -> CheckTables {
         let most_operations = Self::OPERATIONS.saturating_mul(ranks).min(Self::MOST_OPERATIONS);
@@ -202,7 +212,9 @@ impl CheckTables {
             conflicts: place(bytes(Self::CONFLICTS, size_of::<ConflictWords>())),
             operations: place(bytes(most_operations, size_of::<OperationWords>())),
             chains: place(bytes(most_chains, size_of::<ChainWords>())),
-            known: place(u64::from(ranks) * u64::from(ranks) * size_of::<Word64>() as u64),
+            known: place(
+                u64::from(ranks) * u64::from(Self::clocks(ranks)) * size_of::<Word64>() as u64,
+            ),
             most_operations,
             most_chains,
         }

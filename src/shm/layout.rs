@@ -37,7 +37,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few shards.
 pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 15;
+pub(crate) const VERSION: u32 = 16;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) struct SegmentLayout {
     pub(crate) ranks: u32,
     /// More ranks than that combine their arrivals at a barrier, in trees for which there are lines.
     pub(crate) uncombined: u32,
-    /// Numbers of a clock, one for each rank; none in a job that is not checked.
+    /// Numbers of a clock, some for each rank; none in a job that is not checked.
     pub(crate) clocks: u32,
     /// Whether operations of a checked job take effect only when a call completes them.
     pub(crate) is_late: bool,
@@ -260,11 +260,11 @@ impl SegmentLayout {
         bytes: u64,
     ) -> SegmentLayout {
         let Observation { is_checked, is_late, is_counted, is_traced } = observed;
-        let (clocks, is_large) = (if is_checked { ranks } else { 0 }, bytes >= IN_LARGE.0);
+        let (clocks, is_large) =
+            (if is_checked { CheckTables::clocks(ranks) } else { 0 }, bytes >= IN_LARGE.0);
         let none = SegmentLayout::default();
         let start = SegmentLayout { ranks, uncombined, clocks, is_late, is_large, ..none };
-        let n = u64::from(ranks);
-        let mut end = 0;
+        let (n, mut end) = (u64::from(ranks), 0);
         let mut place = |bytes: u64, align: u64| {
             let at = u64::next_multiple_of(end, align);
             end = at + bytes;

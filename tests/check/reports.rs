@@ -335,6 +335,20 @@ fn conflict(world: &Comm, end: End) {
     window.free().expect("no epoch is open");
 }
 
+/// An access of a rank by that call, as a report has it, without its line.
+fn access(rank: u32, (call, access): (&str, &str), datatype: Value) -> Value {
+    json!({
+        "rank": rank,
+        "thread": null,
+        "call": call,
+        "access": access,
+        "is_of_buffer": false,
+        "datatype": datatype,
+        "op": null,
+        "line": null,
+    })
+}
+
 /// Runs that job with a file for its report, and compares the two.
 fn report_of(end: End, options: &[&str], code: i32) {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("conflicts-{end:?}.json"));
@@ -362,15 +376,8 @@ fn report_of(end: End, options: &[&str], code: i32) {
             "first_byte": 0,
             "last_byte": 7,
             "accesses": [
-                { "rank": 0, "call": "put", "access": "put", "datatype": null, "op": null, "line": null },
-                {
-                    "rank": 1,
-                    "call": "accumulate",
-                    "access": "update",
-                    "datatype": "MPI_UINT32_T",
-                    "op": null,
-                    "line": null,
-                },
+                access(0, ("put", "put"), Value::Null),
+                access(1, ("accumulate", "update"), "MPI_UINT32_T".into()),
             ],
             "reason": "rank 0 has synchronised with rank 1, but its put was not complete at rank 1 then",
             "remedy": "rank 0 needs a flush of rank 1, or the end of the epoch, before that",

@@ -53,6 +53,22 @@ static void in_the_buffer(void)
     seen = buffer[9] + other[5];
 }
 
+/* A buffer in the part of rank 0, to which rank 1 also puts. */
+static void in_the_own_part(void)
+{
+    if (rank == 0) {
+        if (strstr(which, "source"))
+            MPI_Put(base, 2, MPI_INT, 1, 8, 2, MPI_INT, win); /* sends it */
+        else
+            MPI_Get(base, 2, MPI_INT, 1, 8, 2, MPI_INT, win); /* receives it */
+        if (strstr(which, "complete"))
+            MPI_Win_flush_local(1, win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        MPI_Put(buffer, 1, MPI_INT, 0, 1, 1, MPI_INT, win); /* puts there */
+}
+
 static int atomics(void)
 {
     static int word;
@@ -78,6 +94,8 @@ int main(int argc, char **argv)
     MPI_Win_lock_all(0, win);
     if (strstr(which, "load") || is("get") || is("beside"))
         in_the_window();
+    else if (strstr(which, "own"))
+        in_the_own_part();
     else
         in_the_buffer();
     MPI_Win_unlock_all(win);

@@ -1,0 +1,309 @@
+//! What synchronises the threads of a program, for programs that `rmacc -race` has compiled: POSIX threads, C11's, and
+//! OpenMP of gcc. The linker lets their calls come here (`--wrap`); each does what the program asks, and reports it.
+//!
+//! Another OpenMP library is not followed, and then no threads are: a rank counts as one thread.
+#![allow(unsafe_code, reason = "calls the functions that the program has asked for")]
+
+mod openmp;
+
+use onesided::engine::race;
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+unsafe extern "C" {
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn pthread_self() -> usize;
+}
+
+/// The address of a function of the process; zero if it has none with that name.
+fn find(name: &CStr) -> usize {
+    // SAFETY: the name ends with a zero byte, and no library is named.
+    unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) }.expose_provenance()
+}
+
+/// The function with a name, as the program would have called it.
+macro_rules! real {
+    ($name:expr, fn($($type:ty),* $(,)?) $(-> $result:ty)? $(,)?) => {{
+        static FOUND: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+        let at = *FOUND.get_or_init(|| $crate::threads::find($name));
+        assert_ne!(at, 0, "the program has no function {:?}", $name);
+        let at = std::ptr::with_exposed_provenance::<std::ffi::c_void>(at);
+        // SAFETY: the function has this type by its standard, and is there as long as the process.
+        unsafe { std::mem::transmute::<*const std::ffi::c_void, extern "C" fn($($type),*) $(-> $result)?>(at) }
+    }};
+}
+use real;
+
+/// The program's threads are followed, unless an OpenMP library starts some that are not.
+pub fn follow() {
+    if find(c"__kmpc_fork_call") == 0 {
+        // SAFETY: always allowed.
+        race::follow_threads(|| unsafe { pthread_self() });
+    }
+}
+
+/// Functions that acquire the object at their first argument, unless they fail.
+macro_rules! acquiring {
+    ($($name:ident $real:literal ($($argument:ident: $type:ty),*);)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(object: usize $(, $argument: $type)*) -> c_int {
+            let done = real!($real, fn(usize $(, $type)*) -> c_int)(object $(, $argument)*);
+            if done == 0 {
+                race::acquired(object);
+            }
+            done
+        }
+    )*};
+}
+
+acquiring! {
+    __wrap_pthread_mutex_lock c"pthread_mutex_lock" ();
+    __wrap_pthread_mutex_trylock c"pthread_mutex_trylock" ();
+    __wrap_pthread_mutex_timedlock c"pthread_mutex_timedlock" (until: usize);
+    __wrap_pthread_mutex_clocklock c"pthread_mutex_clocklock" (clock: c_int, until: usize);
+    __wrap_pthread_rwlock_rdlock c"pthread_rwlock_rdlock" ();
+    __wrap_pthread_rwlock_wrlock c"pthread_rwlock_wrlock" ();
+    __wrap_pthread_rwlock_tryrdlock c"pthread_rwlock_tryrdlock" ();
+    __wrap_pthread_rwlock_trywrlock c"pthread_rwlock_trywrlock" ();
+    __wrap_pthread_rwlock_timedrdlock c"pthread_rwlock_timedrdlock" (until: usize);
+    __wrap_pthread_rwlock_timedwrlock c"pthread_rwlock_timedwrlock" (until: usize);
+    __wrap_pthread_spin_lock c"pthread_spin_lock" ();
+    __wrap_pthread_spin_trylock c"pthread_spin_trylock" ();
+    __wrap_sem_wait c"sem_wait" ();
+    __wrap_sem_trywait c"sem_trywait" ();
+    __wrap_sem_timedwait c"sem_timedwait" (until: usize);
+    __wrap_sem_clockwait c"sem_clockwait" (clock: c_int, until: usize);
+    __wrap_mtx_lock c"mtx_lock" ();
+    __wrap_mtx_trylock c"mtx_trylock" ();
+    __wrap_mtx_timedlock c"mtx_timedlock" (until: usize);
+}
+
+/// Functions that release the object at their first argument.
+macro_rules! releasing {
+    ($($name:ident $real:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(object: usize) -> c_int {
+            race::released(object);
+            real!($real, fn(usize) -> c_int)(object)
+        }
+    )*};
+}
+
+releasing! {
+    __wrap_pthread_mutex_unlock c"pthread_mutex_unlock";
+    __wrap_pthread_rwlock_unlock c"pthread_rwlock_unlock";
+    __wrap_pthread_spin_unlock c"pthread_spin_unlock";
+    __wrap_sem_post c"sem_post";
+    __wrap_mtx_unlock c"mtx_unlock";
+}
+
+/// Functions that release and acquire the mutex at their second argument.
+macro_rules! waiting {
+    ($($name:ident $real:literal ($($argument:ident: $type:ty),*);)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(condition: usize, mutex: usize $(, $argument: $type)*) -> c_int {
+            race::released(mutex);
+            let done = real!($real, fn(usize, usize $(, $type)*) -> c_int)(condition, mutex $(, $argument)*);
+            race::acquired(mutex);
+            done
+        }
+    )*};
+}
+
+waiting! {
+    __wrap_pthread_cond_wait c"pthread_cond_wait" ();
+    __wrap_pthread_cond_timedwait c"pthread_cond_timedwait" (until: usize);
+    __wrap_pthread_cond_clockwait c"pthread_cond_clockwait" (clock: c_int, until: usize);
+    __wrap_cnd_wait c"cnd_wait" ();
+    __wrap_cnd_timedwait c"cnd_timedwait" (until: usize);
+}
+
+/// Functions that end the object at their first argument.
+macro_rules! ending {
+    ($($name:ident $real:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(object: usize) -> c_int {
+            race::forgotten(object);
+            real!($real, fn(usize) -> c_int)(object)
+        }
+    )*};
+}
+
+ending! {
+    __wrap_pthread_mutex_destroy c"pthread_mutex_destroy";
+    __wrap_pthread_rwlock_destroy c"pthread_rwlock_destroy";
+    __wrap_pthread_barrier_destroy c"pthread_barrier_destroy";
+    __wrap_sem_destroy c"sem_destroy";
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_pthread_barrier_wait(barrier: usize) -> c_int {
+    race::released(barrier);
+    let done = real!(c"pthread_barrier_wait", fn(usize) -> c_int)(barrier);
+    race::acquired(barrier);
+    done
+}
+
+/// The function that a new thread begins with, and its argument.
+struct Start<R> {
+    function: extern "C-unwind" fn(*mut c_void) -> R,
+    argument: *mut c_void,
+}
+
+/// Where a thread begins. It may end within the program's function (`pthread_exit`), so nothing is left to be done then.
+extern "C-unwind" fn begin<R>(start: *mut c_void) -> R {
+    race::thread_began(start.addr());
+    race::forgotten(start.addr());
+    // SAFETY: of `create`, for this thread alone.
+    let Start { function, argument } = *unsafe { Box::from_raw(start.cast::<Start<R>>()) };
+    function(argument)
+}
+
+/// Creates a thread by `create`, which is given a function and its argument. Whether it succeeds, by its value.
+fn create<R>(
+    function: extern "C-unwind" fn(*mut c_void) -> R,
+    argument: *mut c_void,
+    create: impl FnOnce(extern "C-unwind" fn(*mut c_void) -> R, *mut c_void) -> c_int,
+) -> c_int {
+    let start = Box::into_raw(Box::new(Start { function, argument }));
+    race::released(start.addr());
+    let done = create(begin::<R>, start.cast());
+    if done != 0 {
+        race::forgotten(start.addr());
+        // SAFETY: no thread has begun.
+        drop(unsafe { Box::from_raw(start) });
+    }
+    done
+}
+
+type Posix = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+type C11 = extern "C-unwind" fn(*mut c_void) -> c_int;
+
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_pthread_create(
+    thread: usize,
+    attributes: usize,
+    function: Posix,
+    argument: *mut c_void,
+) -> c_int {
+    let real = real!(c"pthread_create", fn(usize, usize, Posix, *mut c_void) -> c_int);
+    create(function, argument, |begin, start| real(thread, attributes, begin, start))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_thrd_create(thread: usize, function: C11, argument: *mut c_void) -> c_int {
+    let real = real!(c"thrd_create", fn(usize, C11, *mut c_void) -> c_int);
+    create(function, argument, |begin, start| real(thread, begin, start))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_pthread_join(thread: usize, value: usize) -> c_int {
+    let done = real!(c"pthread_join", fn(usize, usize) -> c_int)(thread, value);
+    if done == 0 {
+        race::thread_joined(thread);
+    }
+    done
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_thrd_join(thread: usize, value: usize) -> c_int {
+    let done = real!(c"thrd_join", fn(usize, usize) -> c_int)(thread, value);
+    if done == 0 {
+        race::thread_joined(thread);
+    }
+    done
+}
+
+/// `std::thread::join` of libstdc++, whose object is the thread's number.
+#[unsafe(no_mangle)]
+extern "C" fn __wrap__ZNSt6thread4joinEv(object: *mut usize) {
+    // SAFETY: the program's promise by its call.
+    let thread = unsafe { object.read() };
+    real!(c"_ZNSt6thread4joinEv", fn(*mut usize))(object);
+    race::thread_joined(thread);
+}
+
+/// What creates a thread in libstdc++. The thread is not seen there, so it knows what all others know when it is seen.
+#[unsafe(no_mangle)]
+extern "C" fn __wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
+    object: usize,
+    state: usize,
+    depend: usize,
+) {
+    race::released(object);
+    race::forgotten(object);
+    let name =
+        c"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE";
+    real!(name, fn(usize, usize, usize))(object, state, depend);
+}
+
+/// `std::condition_variable::wait`, whose lock begins with the address of its mutex.
+#[unsafe(no_mangle)]
+extern "C" fn __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(
+    condition: usize,
+    lock: *mut usize,
+) {
+    // SAFETY: the program's promise by its call.
+    let mutex = unsafe { lock.read() };
+    race::released(mutex);
+    let name = c"_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE";
+    real!(name, fn(usize, *mut usize))(condition, lock);
+    race::acquired(mutex);
+}
+
+thread_local! {
+    /// What this thread is about to do once.
+    static ONCE: Cell<Option<(usize, extern "C" fn())>> = const { Cell::new(None) };
+}
+
+extern "C" fn run_once() {
+    if let Some((control, function)) = ONCE.take() {
+        function();
+        race::released(control);
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_pthread_once(control: usize, function: extern "C" fn()) -> c_int {
+    let outer = ONCE.replace(Some((control, function)));
+    let done = real!(c"pthread_once", fn(usize, extern "C" fn()) -> c_int)(control, run_once);
+    ONCE.set(outer);
+    race::acquired(control);
+    done
+}
+
+/// Orders of C's atomic operations.
+const RELAXED: c_int = 0;
+const RELEASE: c_int = 3;
+/// What fences order is one object.
+const FENCES: usize = 16;
+
+/// The object of an atomic operation at an address. Those of some addresses count as one, which limits their number.
+fn object_at(address: usize) -> usize {
+    const OBJECTS: usize = 4096;
+    OBJECTS + address / 8 % OBJECTS
+}
+
+/// The program is about to write by an atomic operation at an address.
+pub fn will_write(address: usize, order: c_int) {
+    if order >= RELEASE {
+        race::released(object_at(address));
+    }
+}
+
+/// It has read by one.
+pub fn has_read(address: usize, order: c_int) {
+    if order != RELAXED && order != RELEASE {
+        race::acquired(object_at(address));
+    }
+}
+
+/// It orders what it does before and after a fence.
+pub fn fence(order: c_int) {
+    if order >= RELEASE {
+        race::released(FENCES);
+    }
+    if order != RELAXED && order != RELEASE {
+        race::acquired(FENCES);
+    }
+}

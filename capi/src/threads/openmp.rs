@@ -1,0 +1,436 @@
+//! OpenMP of gcc (libgomp): what its compiler calls for parallel regions, barriers, tasks and locks.
+//!
+//! A team and what its threads synchronise by are objects. The threads of a region begin after what its master has
+//! released, and the master goes on after what they have. A task is a thread of its own: it begins after what its
+//! creator had done, and is ordered before what follows a barrier, a taskwait or the end of a taskgroup. Loops whose
+//! iterations wait for each other (`ordered(n)` with `depend`) are not followed.
+
+use super::real;
+use onesided::engine::race;
+use std::cell::Cell;
+use std::ffi::{c_int, c_long, c_uint, c_void};
+use std::ptr;
+
+type Function = extern "C" fn(*mut c_void);
+/// What copies the data of a task, if that is not a copy of bytes: to and from.
+type Copy = Option<extern "C" fn(*mut c_void, *mut c_void)>;
+
+/// What the threads of a team synchronise by: the address of a [`Team`] and such a number.
+#[derive(Clone, Copy)]
+enum By {
+    Begin,
+    End,
+    /// Two, in turn: no thread passes the next barrier before all have left this one.
+    Barriers,
+    Ordered = 4,
+    /// Tasks that are over.
+    Tasks,
+    Copied,
+}
+
+/// Objects of all threads of the process.
+const CRITICAL: usize = 17;
+const ATOMIC: usize = 18;
+
+/// The parallel region in which this thread is, or the task that it runs there.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The address of its team; zero outside.
+    team: usize,
+    /// Barriers of the team that this thread has passed.
+    barriers: usize,
+}
+
+thread_local! {
+    static PLACE: Cell<Place> = const { Cell::new(Place { team: 0, barriers: 0 }) };
+    /// The task that this thread has run last.
+    static RUN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// An object of this thread's team. Outside a region a number that is no address.
+fn object(by: By) -> usize {
+    PLACE.get().team + by as usize
+}
+
+/// What the threads of a region run.
+struct Team {
+    function: Function,
+    data: *mut c_void,
+    /// The addresses of its objects.
+    _objects: [u8; 16],
+}
+
+/// What each thread of a region runs.
+extern "C" fn region(team: *mut c_void) {
+    let address = team.addr();
+    let outer = PLACE.replace(Place { team: address, barriers: 0 });
+    race::thread_began(object(By::Begin));
+    // SAFETY: of `parallel`, which waits for the end of all threads.
+    let Team { function, data, .. } = unsafe { &*team.cast::<Team>() };
+    function(*data);
+    race::released(object(By::End));
+    PLACE.set(outer);
+}
+
+/// Runs a parallel region by `run`, which is given the function of each thread and its argument.
+fn parallel<R>(
+    function: Function,
+    data: *mut c_void,
+    run: impl FnOnce(Function, *mut c_void) -> R,
+) -> R {
+    let mut team = Team { function, data, _objects: [0; 16] };
+    let address = ptr::from_mut(&mut team);
+    let of_team = |by: By| address.addr() + by as usize;
+    race::released(of_team(By::Begin));
+    let done = run(region, address.cast());
+    race::acquired(of_team(By::End));
+    race::acquired(of_team(By::Tasks));
+    (0..=By::Copied as usize).for_each(|by| race::forgotten(address.addr() + by));
+    done
+}
+
+/// Regions: the function, its argument, the number of threads, and up to five more arguments.
+macro_rules! regions {
+    ($($name:ident $real:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(
+            function: Function, data: *mut c_void, threads: c_uint,
+            a: c_long, b: c_long, c: c_long, d: c_long, e: c_long,
+        ) -> c_uint {
+            let real = real!($real, fn(Function, *mut c_void, c_uint, c_long, c_long, c_long, c_long, c_long) -> c_uint);
+            parallel(function, data, |function, data| real(function, data, threads, a, b, c, d, e))
+        }
+    )*};
+}
+
+regions! {
+    __wrap_GOMP_parallel c"GOMP_parallel";
+    __wrap_GOMP_parallel_reductions c"GOMP_parallel_reductions";
+    __wrap_GOMP_parallel_sections c"GOMP_parallel_sections";
+    __wrap_GOMP_parallel_loop_static c"GOMP_parallel_loop_static";
+    __wrap_GOMP_parallel_loop_dynamic c"GOMP_parallel_loop_dynamic";
+    __wrap_GOMP_parallel_loop_guided c"GOMP_parallel_loop_guided";
+    __wrap_GOMP_parallel_loop_runtime c"GOMP_parallel_loop_runtime";
+    __wrap_GOMP_parallel_loop_nonmonotonic_dynamic c"GOMP_parallel_loop_nonmonotonic_dynamic";
+    __wrap_GOMP_parallel_loop_nonmonotonic_guided c"GOMP_parallel_loop_nonmonotonic_guided";
+    __wrap_GOMP_parallel_loop_nonmonotonic_runtime c"GOMP_parallel_loop_nonmonotonic_runtime";
+    __wrap_GOMP_parallel_loop_maybe_nonmonotonic_runtime c"GOMP_parallel_loop_maybe_nonmonotonic_runtime";
+}
+
+/// Passes a barrier of the team by `real`.
+fn barrier(real: impl FnOnce() -> bool) -> bool {
+    let Place { team, barriers } = PLACE.get();
+    if team == 0 {
+        return real();
+    }
+    let of_this = object(By::Barriers) + barriers % 2;
+    race::released(of_this);
+    let is_cancelled = real();
+    race::acquired(of_this);
+    race::acquired(object(By::Tasks));
+    PLACE.set(Place { team, barriers: barriers + 1 });
+    is_cancelled
+}
+
+macro_rules! barriers {
+    ($($name:ident $real:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() {
+            barrier(|| { real!($real, fn())(); false });
+        }
+    )*};
+}
+
+barriers! {
+    __wrap_GOMP_barrier c"GOMP_barrier";
+    __wrap_GOMP_loop_end c"GOMP_loop_end";
+    __wrap_GOMP_sections_end c"GOMP_sections_end";
+}
+
+/// Barriers that return whether the region is cancelled.
+macro_rules! cancellable {
+    ($($name:ident $real:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> bool {
+            barrier(|| real!($real, fn() -> bool)())
+        }
+    )*};
+}
+
+cancellable! {
+    __wrap_GOMP_barrier_cancel c"GOMP_barrier_cancel";
+    __wrap_GOMP_loop_end_cancel c"GOMP_loop_end_cancel";
+    __wrap_GOMP_sections_end_cancel c"GOMP_sections_end_cancel";
+}
+
+/// Functions without an argument, after which this thread has acquired an object, or before which it releases one.
+macro_rules! objects {
+    ($($name:ident $real:literal $does:ident $object:expr;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() {
+            objects!(@ $does $object, real!($real, fn())());
+        }
+    )*};
+    (@ acquired $object:expr, $real:expr) => {
+        $real;
+        race::acquired($object);
+    };
+    (@ released $object:expr, $real:expr) => {
+        race::released($object);
+        $real;
+    };
+}
+
+objects! {
+    __wrap_GOMP_critical_start c"GOMP_critical_start" acquired CRITICAL;
+    __wrap_GOMP_critical_end c"GOMP_critical_end" released CRITICAL;
+    __wrap_GOMP_atomic_start c"GOMP_atomic_start" acquired ATOMIC;
+    __wrap_GOMP_atomic_end c"GOMP_atomic_end" released ATOMIC;
+    __wrap_GOMP_ordered_start c"GOMP_ordered_start" acquired object(By::Ordered);
+    __wrap_GOMP_ordered_end c"GOMP_ordered_end" released object(By::Ordered);
+    __wrap_GOMP_taskwait c"GOMP_taskwait" acquired object(By::Tasks);
+    __wrap_GOMP_taskgroup_end c"GOMP_taskgroup_end" acquired object(By::Tasks);
+}
+
+/// The same of the object at their argument.
+macro_rules! locks {
+    ($($name:ident $real:literal $does:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(lock: usize) {
+            objects!(@ $does lock, real!($real, fn(usize))(lock));
+        }
+    )*};
+}
+
+locks! {
+    __wrap_GOMP_critical_name_start c"GOMP_critical_name_start" acquired;
+    __wrap_GOMP_critical_name_end c"GOMP_critical_name_end" released;
+    __wrap_omp_set_lock c"omp_set_lock" acquired;
+    __wrap_omp_unset_lock c"omp_unset_lock" released;
+    __wrap_omp_set_nest_lock c"omp_set_nest_lock" acquired;
+    __wrap_omp_unset_nest_lock c"omp_unset_nest_lock" released;
+}
+
+/// Functions that acquire the object at their argument, unless they return zero.
+macro_rules! tests {
+    ($($name:ident $real:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(lock: usize) -> c_int {
+            let done = real!($real, fn(usize) -> c_int)(lock);
+            if done != 0 {
+                race::acquired(lock);
+            }
+            done
+        }
+    )*};
+}
+
+tests! {
+    __wrap_omp_test_lock c"omp_test_lock";
+    __wrap_omp_test_nest_lock c"omp_test_nest_lock";
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_GOMP_taskwait_depend(addresses: usize) {
+    real!(c"GOMP_taskwait_depend", fn(usize))(addresses);
+    race::acquired(object(By::Tasks));
+}
+
+/// One thread has run what the others get the results of.
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_GOMP_single_copy_start() -> *mut c_void {
+    let copied = real!(c"GOMP_single_copy_start", fn() -> *mut c_void)();
+    if !copied.is_null() {
+        race::acquired(object(By::Copied));
+    }
+    copied
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_GOMP_single_copy_end(copied: *mut c_void) {
+    race::released(object(By::Copied));
+    real!(c"GOMP_single_copy_end", fn(*mut c_void))(copied);
+}
+
+/// What a task needs beside the program's data.
+struct Task {
+    function: Function,
+    copy: Copy,
+    data: *mut c_void,
+    /// Where the program's data begin behind the head.
+    offset: usize,
+    team: usize,
+    /// What it depends on, by addresses.
+    depends: Vec<usize>,
+    /// Whether the head has the iterations, and other tasks may share this.
+    is_of_loop: bool,
+}
+
+/// Before the program's data of a task. Its first words are those that libgomp reads or writes in them: the iterations of
+/// a loop, and reductions.
+#[repr(C)]
+struct Head {
+    words: [c_long; 3],
+    task: *mut Task,
+}
+
+/// Bits of a task's flags.
+const DEPENDS: c_uint = 1 << 3;
+const NO_GROUP: c_uint = 1 << 11;
+
+/// What a thread runs for a task.
+extern "C" fn run(head: *mut c_void) {
+    // SAFETY: made by `describe`, and copied by libgomp or `copy`.
+    let Head { words, task: address } = unsafe { head.cast::<Head>().read() };
+    // SAFETY: it is there until its task has run, or all of its loop's.
+    let task = unsafe { &*address };
+    let data = head.wrapping_byte_add(task.offset);
+    let outer = PLACE.replace(Place { team: task.team, barriers: 0 });
+    race::run_task((address.addr(), object(By::Tasks)), || {
+        task.depends.iter().for_each(|of| race::acquired(*of));
+        if task.is_of_loop {
+            // SAFETY: the program's data begin with the same two words.
+            unsafe { ptr::copy_nonoverlapping(words.as_ptr(), data.cast(), 2) };
+        }
+        (task.function)(data);
+        task.depends.iter().for_each(|of| race::released(*of));
+    });
+    PLACE.set(outer);
+    RUN.set(address.addr());
+    if !task.is_of_loop {
+        forget(address);
+    }
+}
+
+/// All tasks that had it have run.
+fn forget(task: *mut Task) {
+    race::forgotten(task.addr());
+    // SAFETY: made by `describe`, for these tasks.
+    drop(unsafe { Box::from_raw(task) });
+}
+
+/// Copies the data of a task that is to run later.
+extern "C" fn copy(to: *mut c_void, from: *mut c_void) {
+    // SAFETY: the head is from `describe`.
+    let head = unsafe { from.cast::<Head>().read() };
+    // SAFETY: its call is under way.
+    let task = unsafe { &*head.task };
+    // SAFETY: libgomp has as many bytes there as the call has asked for.
+    unsafe { to.cast::<Head>().write(head) };
+    let to = to.wrapping_byte_add(task.offset);
+    task.copy.iter().for_each(|copy| copy(to, task.data));
+}
+
+/// The addresses that a task depends on: their number, or zero before another form of it, then other numbers.
+fn addresses(depends: *const usize) -> Vec<usize> {
+    // SAFETY: the list of the program's compiler.
+    let at = |number: usize| unsafe { *depends.wrapping_add(number) };
+    let (number, first) = if at(0) == 0 { (at(1), 5) } else { (at(0), 2) };
+    (0..number).map(|k| at(first + k)).collect()
+}
+
+/// What libgomp is given for a task: the data with a head, and their size and alignment.
+struct Described {
+    task: *mut Task,
+    head: *mut c_void,
+    copy: Copy,
+    size: c_long,
+    align: c_long,
+    _memory: Vec<u8>,
+}
+
+fn describe(task: Task, (size, align): (usize, usize)) -> Described {
+    let align = align.max(align_of::<Head>());
+    let offset = size_of::<Head>().next_multiple_of(align);
+    // The head alone is read if the program copies its data itself.
+    let mut memory = vec![0u8; offset + size + align];
+    let head = memory.as_mut_ptr();
+    let head = head.wrapping_add(head.align_offset(align)).cast::<c_void>();
+    let (data, copy_data) = (task.data, task.copy.is_none());
+    let mut words: [c_long; 3] = [0; 3];
+    // SAFETY: the program's data have as many bytes.
+    unsafe { ptr::copy_nonoverlapping(data.cast::<u8>(), words.as_mut_ptr().cast(), size.min(24)) };
+    let task = Box::into_raw(Box::new(Task { offset, ..task }));
+    // SAFETY: the memory has room for head and data, and no other thread knows it.
+    unsafe { head.cast::<Head>().write(Head { words, task }) };
+    if copy_data {
+        let to = head.wrapping_byte_add(offset).cast();
+        // SAFETY: as above.
+        unsafe { ptr::copy_nonoverlapping(data.cast::<u8>(), to, size) };
+    }
+    race::released(task.addr());
+    let copy: Copy = if copy_data { None } else { Some(copy) };
+    let (size, align) = ((offset + size) as c_long, align as c_long);
+    Described { task, head, copy, size, align, _memory: memory }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_GOMP_task(
+    function: Function,
+    data: *mut c_void,
+    copy: Copy,
+    size: c_long,
+    align: c_long,
+    is_deferred: bool,
+    flags: c_uint,
+    depends: *mut usize,
+    priority: c_int,
+    detach: *mut c_void,
+) {
+    let depends_on = if flags & DEPENDS == 0 { Vec::new() } else { addresses(depends) };
+    let team = PLACE.get().team;
+    let task =
+        Task { function, copy, data, offset: 0, team, depends: depends_on, is_of_loop: false };
+    let of = describe(task, (size as usize, align as usize));
+    let real = real!(
+        c"GOMP_task",
+        fn(
+            Function,
+            *mut c_void,
+            Copy,
+            c_long,
+            c_long,
+            bool,
+            c_uint,
+            *mut usize,
+            c_int,
+            *mut c_void,
+        )
+    );
+    RUN.set(0);
+    real(run, of.head, of.copy, of.size, of.align, is_deferred, flags, depends, priority, detach);
+    if RUN.get() == of.task.addr() {
+        // It has run at once.
+        race::acquired(object(By::Tasks));
+    }
+}
+
+/// Loops of tasks, whose iterations are numbers of one of two types of the same size.
+macro_rules! loops {
+    ($($name:ident $real:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(
+            function: Function, data: *mut c_void, copy: Copy, size: c_long, align: c_long, flags: c_uint,
+            tasks: usize, priority: c_int, start: c_long, end: c_long, step: c_long,
+        ) {
+            let team = PLACE.get().team;
+            let task = Task { function, copy, data, offset: 0, team, depends: Vec::new(), is_of_loop: true };
+            let of = describe(task, (size as usize, align as usize));
+            let real = real!(
+                $real,
+                fn(Function, *mut c_void, Copy, c_long, c_long, c_uint, usize, c_int, c_long, c_long, c_long)
+            );
+            real(run, of.head, of.copy, of.size, of.align, flags, tasks, priority, start, end, step);
+            if flags & NO_GROUP == 0 {
+                // All of them have run.
+                race::acquired(object(By::Tasks));
+                forget(of.task);
+            }
+        }
+    )*};
+}
+
+loops! {
+    __wrap_GOMP_taskloop c"GOMP_taskloop";
+    __wrap_GOMP_taskloop_ull c"GOMP_taskloop_ull";
+}

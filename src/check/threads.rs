@@ -1,0 +1,303 @@
+//! Threads of a rank, in programs whose threads are followed (`rmacc -race`).
+//!
+//! 1. A clock has a number for each slot of each rank. A thread has a slot, and a task while it runs. Where threads are
+//!    not followed, all have the first slot: a rank then counts as one thread.
+//! 2. What synchronises threads is an object with a clock: a mutex, a barrier, the creation of a thread, its end. A
+//!    thread publishes to it before it releases others, and merges it after they have released it.
+//! 3. A thread whose creation was not seen knows what all others know. A slot is used again, and its number goes on: what
+//!    the earlier thread did counts as done by the later one. Without a free slot, a thread shares the first one.
+//!    So less is reported where threads are not known, never more.
+
+use super::{CheckState, Checker, raise};
+use crate::mixer::Mixer;
+use crate::prim::Waiter;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::{OnceLock, Weak};
+
+/// Where a stamp has the slot.
+const SLOT_SHIFT: u32 = 56;
+
+/// The number of the calling thread in its process, if threads are followed.
+static FOLLOWED: OnceLock<fn() -> usize> = OnceLock::new();
+
+thread_local! {
+    /// The slot of this thread, or of the task that it runs.
+    static SLOT: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// Threads have clocks of their own from now on; `myself` returns the number of the calling one.
+pub(crate) fn follow(myself: fn() -> usize) {
+    FOLLOWED.get_or_init(|| myself);
+}
+
+/// Whether they have.
+pub(crate) fn are_followed() -> bool {
+    FOLLOWED.get().is_some()
+}
+
+/// Runs `f` in the place of the thread with a slot.
+pub(super) fn as_thread<R>(slot: u32, f: impl FnOnce() -> R) -> R {
+    let before = SLOT.replace(Some(slot));
+    let done = f();
+    SLOT.set(before);
+    done
+}
+
+/// The clock of a thread when it has done something: its slot, and the number of that. Never zero.
+pub(super) fn stamp(slot: usize, clock: &[u64], (rank, ranks): (u32, usize)) -> u64 {
+    let number = clock.get(slot * ranks + rank as usize).copied().unwrap_or(1);
+    (slot as u64) << SLOT_SHIFT | number
+}
+
+/// The slot of a stamp.
+pub(super) fn slot_of(stamp: u64) -> u32 {
+    (stamp >> SLOT_SHIFT) as u32
+}
+
+/// Which number of a clock has to reach which value, so that a thread with the clock knows of what a rank has stamped so.
+pub(super) fn required((rank, ranks): (u32, usize), stamp: u64) -> (usize, u64) {
+    let at = slot_of(stamp) as usize * ranks + rank as usize;
+    (at, stamp & ((1 << SLOT_SHIFT) - 1))
+}
+
+/// Whether a thread with this clock knows of what a rank has stamped so. Stamps were read from the segment: of one that
+/// no clock has, because it was overwritten, it does.
+pub(super) fn knows(clock: &[u64], of: (u32, usize), stamp: u64) -> bool {
+    let (at, number) = required(of, stamp);
+    clock.get(at).is_none_or(|known| number <= *known)
+}
+
+/// The threads of this process, and what synchronises them.
+pub(super) struct Threads {
+    /// By their slots.
+    all: Vec<ThreadClock>,
+    /// Slots that no thread has, the one that has been free for the longest first.
+    free: Vec<u32>,
+    /// The slot of the thread that has the lock of the state.
+    current: usize,
+    objects: HashMap<usize, Vec<u64>, BuildHasherDefault<Mixer>>,
+    rank: u32,
+    ranks: usize,
+    /// Slots that a rank may have.
+    most: usize,
+}
+
+/// What a thread knows.
+struct ThreadClock {
+    clock: Vec<u64>,
+    /// Its number in the process; zero of a task.
+    thread: usize,
+    is_used: bool,
+}
+
+impl Threads {
+    /// Of a rank of a job of `ranks`, with clocks of `clocks` numbers. The present thread is the first one.
+    pub(super) fn new(rank: u32, ranks: usize, clocks: usize) -> Threads {
+        let mut clock = vec![0; clocks];
+        clock[rank as usize] = 1;
+        let thread = FOLLOWED.get().map_or(0, |myself| myself());
+        SLOT.set(Some(0));
+        Threads {
+            all: vec![ThreadClock { clock, thread, is_used: true }],
+            free: Vec::new(),
+            current: 0,
+            objects: HashMap::default(),
+            rank,
+            ranks,
+            most: clocks / ranks,
+        }
+    }
+
+    /// This thread has the lock of the state. Returns whether it is new.
+    pub(super) fn enter(&mut self) -> bool {
+        let Some(myself) = FOLLOWED.get() else { return false };
+        let slot = SLOT.get();
+        if slot.is_none() {
+            let mut knows = vec![0; self.all[0].clock.len()];
+            let used = self.all.iter().filter(|thread| thread.is_used);
+            used.for_each(|thread| merge(&mut knows, &thread.clock));
+            self.take(knows, myself());
+        }
+        self.current = SLOT.get().unwrap_or_default() as usize;
+        slot.is_none()
+    }
+
+    /// This thread has a slot from now on, and knows that.
+    fn take(&mut self, knows: Vec<u64>, thread: usize) {
+        let slot = if self.all.len() < self.most {
+            let clock = vec![0; knows.len()];
+            self.all.push(ThreadClock { clock, thread, is_used: true });
+            self.all.len() - 1
+        } else if self.free.is_empty() {
+            0
+        } else {
+            self.free.remove(0) as usize
+        };
+        let own = slot * self.ranks + self.rank as usize;
+        let of = &mut self.all[slot];
+        match slot {
+            0 => merge(&mut of.clock, &knows),
+            _ => {
+                let number = of.clock[own].max(knows[own]) + 1;
+                *of = ThreadClock { clock: knows, thread, is_used: true };
+                of.clock[own] = number;
+            }
+        }
+        SLOT.set(Some(slot as u32));
+        self.current = slot;
+    }
+
+    /// No thread has this slot any more.
+    fn free(&mut self, slot: usize) {
+        if slot != 0 && self.all[slot].is_used {
+            self.all[slot].is_used = false;
+            self.free.push(slot as u32);
+        }
+    }
+
+    /// How many slots have been in use.
+    pub(super) fn used(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn current(&self) -> usize {
+        self.current
+    }
+
+    /// The clock of this thread.
+    pub(super) fn clock(&self) -> &[u64] {
+        &self.all[self.current].clock
+    }
+
+    /// The same, until [`Threads::put_back`].
+    pub(super) fn take_clock(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.all[self.current].clock)
+    }
+
+    pub(super) fn put_back(&mut self, clock: Vec<u64>) {
+        self.all[self.current].clock = clock;
+    }
+
+    pub(super) fn clock_mut(&mut self) -> &mut [u64] {
+        &mut self.all[self.current].clock
+    }
+
+    /// [`stamp`] of this thread now.
+    pub(super) fn stamp(&self) -> u64 {
+        stamp(self.current, self.clock(), (self.rank, self.ranks))
+    }
+
+    /// The number of this thread's clock that it alone raises.
+    pub(super) fn own(&self) -> usize {
+        self.current * self.ranks + self.rank as usize
+    }
+}
+
+fn merge(clock: &mut [u64], other: &[u64]) {
+    clock.iter_mut().zip(other).for_each(|(clock, other)| *clock = (*clock).max(*other));
+}
+
+/// What synchronises the threads of this process. All of this may block while other ranks access its parts.
+impl Checker {
+    /// This thread has a slot from now on, or a number of its own: after [`Threads::enter`] and [`Threads::take`].
+    pub(super) fn entered(&self, state: &CheckState) {
+        raise_slots(self, state.threads.used());
+        let windows = state.windows.iter().filter_map(Weak::upgrade);
+        windows.for_each(|window| window.ignore_stores(window.rank));
+    }
+
+    /// The slot of this thread.
+    pub(super) fn slot(&self) -> usize {
+        match (are_followed(), SLOT.get()) {
+            (false, _) => 0,
+            (true, Some(slot)) => slot as usize,
+            (true, None) => self.state().threads.current,
+        }
+    }
+
+    /// This thread is about to release others that wait for `object`.
+    pub(crate) fn released(&self, waiter: &Waiter<'_>, object: usize) {
+        self.settle(waiter);
+        let state = &mut *self.state();
+        let Threads { all, objects, current, .. } = &mut state.threads;
+        let clock = &all[*current].clock;
+        merge(objects.entry(object).or_insert_with(|| vec![0; clock.len()]), clock);
+        self.advance(state);
+    }
+
+    /// Others have released this thread that waited for `object`.
+    pub(crate) fn acquired(&self, waiter: &Waiter<'_>, object: usize) {
+        self.settle(waiter);
+        let state = &mut *self.state();
+        if let Some(of) = state.threads.objects.get(&object).cloned() {
+            self.learn(state, &of);
+        }
+    }
+
+    /// `object` is gone, and its address may be another one's.
+    pub(crate) fn forgotten(&self, object: usize) {
+        self.state().threads.objects.remove(&object);
+    }
+
+    /// This thread begins, after what was released for `object`.
+    pub(crate) fn thread_began(&self, waiter: &Waiter<'_>, object: usize) {
+        if SLOT.get().is_some() {
+            return self.acquired(waiter, object);
+        }
+        let myself = FOLLOWED.get().map_or(0, |myself| myself());
+        self.begin(object, myself);
+    }
+
+    /// A task begins on this thread, after what was released for `object`. Returns what [`Checker::task_ended`] needs.
+    pub(crate) fn task_began(&self, waiter: &Waiter<'_>, object: usize) -> Option<u32> {
+        self.settle(waiter);
+        let before = SLOT.get();
+        self.begin(object, 0);
+        before
+    }
+
+    fn begin(&self, object: usize, thread: usize) {
+        // The slot of the thread that runs the task, or of none.
+        let mut state = self.lock_state();
+        let threads = &mut state.threads;
+        let of_none = || vec![0; threads.all[0].clock.len()];
+        let knows = threads.objects.get(&object).cloned().unwrap_or_else(of_none);
+        threads.take(knows, thread);
+        self.entered(&state);
+    }
+
+    /// The task that this thread has run is over.
+    pub(crate) fn task_ended(&self, waiter: &Waiter<'_>, before: Option<u32>) {
+        self.settle(waiter);
+        let threads = &mut self.state().threads;
+        let slot = threads.current;
+        if before != Some(slot as u32) {
+            threads.free(slot);
+        }
+        SLOT.set(before);
+    }
+
+    /// A thread has ended, and this one has waited for it.
+    pub(crate) fn thread_joined(&self, waiter: &Waiter<'_>, thread: usize) {
+        let is_it = |of: &ThreadClock| of.is_used && of.thread == thread;
+        // A thread without a slot of its own has shared the first one.
+        let slot = self.state().threads.all.iter().position(is_it).unwrap_or_default();
+        as_thread(slot as u32, || self.settle(waiter));
+        self.settle(waiter);
+        let state = &mut *self.state();
+        let of = state.threads.all[slot].clock.clone();
+        self.learn(state, &of);
+        state.threads.free(slot);
+    }
+
+    /// This thread knows what another one has known.
+    fn learn(&self, state: &mut CheckState, of: &[u64]) {
+        merge(state.threads.clock_mut(), of);
+    }
+}
+
+fn raise_slots(checker: &Checker, used: usize) {
+    raise(&checker.words.slots, used as u64);
+}
