@@ -49,7 +49,7 @@ use crate::shm::{
     ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, Placed,
     PlacedSlice, Segment, SiteWords,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::panic::Location;
 use std::ptr;
@@ -86,6 +86,9 @@ impl CheckedAccess {
     }
 }
 
+/// Complete operations of a rank with several threads that other threads may complete, too.
+const MOST_DONE: usize = 1024;
+
 /// What this process needs for the check.
 pub(crate) struct Checker {
     rank: u32,
@@ -113,6 +116,8 @@ struct CheckState {
     /// The numbers of operations that are not complete, and of local accesses since the clock has changed.
     open: Numbers<OpenKey>,
     open_local: Numbers<OpenKey>,
+    /// Operations that a thread has completed, the latest ones, where other threads may also complete them.
+    done: VecDeque<(OpenKey, u32)>,
     /// Operations that were open until now, and count as an entry until this rank records a new one.
     closed: Vec<u32>,
     /// The numbers of the program's lines, by their addresses.
@@ -133,6 +138,13 @@ struct CheckState {
 
 /// Numbers of records, for each operation of the program.
 type Numbers<K> = HashMap<K, u32, BuildHasherDefault<Mixer>>;
+
+/// Operations, or accesses of the program itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    Operations,
+    Local,
+}
 
 /// Operations with the same key are one until they are completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -157,6 +169,7 @@ impl Checker {
             threads: Threads::new(rank, ranks, clocks),
             open: Numbers::default(),
             open_local: Numbers::default(),
+            done: VecDeque::new(),
             closed: Vec::new(),
             sites: Numbers::default(),
             lines: HashMap::new(),
@@ -246,9 +259,7 @@ impl Checker {
     fn advance(&self, state: &mut CheckState) {
         // Local accesses of the next clock are others.
         if !state.open_local.is_empty() {
-            let (stamp, slot) = (state.threads.stamp(), state.threads.current());
-            let CheckState { open_local, closed, .. } = state;
-            self.close((open_local, closed), stamp, |key| key.slot == slot);
+            self.close(state, Which::Local, |_| true);
         }
         let own = state.threads.own();
         let number = &mut state.threads.clock_mut()[own];
@@ -262,27 +273,74 @@ impl Checker {
             key.window == window && target.is_none_or(|target| target == key.target)
         };
         let mut state = self.state();
-        let stamp = state.threads.stamp();
-        let CheckState { open, open_local, closed, .. } = &mut *state;
-        self.close((open, closed), stamp, is_one);
-        self.close((open_local, closed), stamp, is_one);
+        self.complete_of_others(&mut state, is_one);
+        self.close(&mut state, Which::Operations, is_one);
+        self.close(&mut state, Which::Local, is_one);
     }
 
-    /// Open operations are complete at `stamp`.
-    fn close(
-        &self,
-        (open, closed): (&mut Numbers<OpenKey>, &mut Vec<u32>),
-        stamp: u64,
-        is_one: impl Fn(&OpenKey) -> bool,
-    ) {
-        open.retain(|key, number| {
-            let closes = is_one(key);
-            if closes {
-                self.operation_at(*number).completed.store(stamp);
-                closed.push(*number);
+    /// This thread completes operations that other threads of this rank have issued before, as it knows: the first other
+    /// one that does is recorded, as their own thread is.
+    fn complete_of_others(&self, state: &mut CheckState, is_one: impl Fn(&OpenKey) -> bool) {
+        let CheckState { open, done, threads, .. } = state;
+        if threads.used() == 1 {
+            return;
+        }
+        let (slot, stamp, of) = (threads.current(), threads.stamp(), (self.rank, self.ranks));
+        let operations = open.iter().map(|(key, number)| (key, *number));
+        let operations = operations.chain(done.iter().map(|(key, number)| (key, *number)));
+        for (_, number) in operations.filter(|(key, _)| key.slot != slot && is_one(key)) {
+            let operation = self.operation_at(number);
+            let by = &operation.completed_by_other;
+            if threads::knows(threads.clock(), of, operation.issued.load()) {
+                match by.load() {
+                    0 => by.store(stamp),
+                    other if threads::slot_of(other) as usize == slot => {}
+                    _ => by.store(threads::ALWAYS),
+                }
             }
-            !closes
-        });
+        }
+        // The next operation of that line is another one.
+        let by_other = |_: &OpenKey, number: &mut u32| {
+            self.operation_at(*number).completed_by_other.load() != 0
+        };
+        done.extend(open.extract_if(by_other));
+        self.limit(state);
+    }
+
+    /// Forgets operations that threads have completed, if there are many.
+    fn limit(&self, state: &mut CheckState) {
+        let CheckState { done, closed, .. } = state;
+        while done.len() > MOST_DONE {
+            let (_, number) = done.pop_front().expect("it is longer");
+            self.operation_at(number).completed_by_other.store(threads::ALWAYS);
+            closed.push(number);
+        }
+    }
+
+    /// Open operations of this thread are complete now.
+    fn close(&self, state: &mut CheckState, which: Which, is_one: impl Fn(&OpenKey) -> bool) {
+        let CheckState { open, open_local, done, closed, threads, .. } = state;
+        let (slot, stamp) = (threads.current(), threads.stamp());
+        let open = if which == Which::Local { open_local } else { open };
+        // Other threads may also complete them.
+        let is_shared = threads.used() > 1 && which == Which::Operations;
+        for (key, number) in open.extract_if(|key, _| key.slot == slot && is_one(key)) {
+            self.operation_at(number).completed.store(stamp);
+            if is_shared {
+                done.push_back((key, number));
+            } else {
+                closed.push(number);
+            }
+        }
+        if is_shared {
+            for (_, number) in done.iter().filter(|(key, _)| key.slot == slot && is_one(key)) {
+                let completed = &self.operation_at(*number).completed;
+                if completed.load() == 0 {
+                    completed.store(stamp);
+                }
+            }
+            self.limit(state);
+        }
     }
 
     /// Runs `f` under the lock of the tables. `None` if the job ends: so does the check then.
@@ -366,6 +424,7 @@ impl Checker {
         operation.entries.store(1);
         operation.issued.store(state.threads.stamp());
         operation.completed.store(0);
+        operation.completed_by_other.store(0);
         operation.window.store(at);
         let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };
         open.insert(key, number);
@@ -421,7 +480,9 @@ impl Checker {
     /// As many entries less name the operation. Returns whether none does, so that it is to be freed.
     fn release(&self, number: u32, entries: u32) -> bool {
         let operation = self.operation_at(number);
-        operation.entries.fetch_sub(entries) == entries && operation.completed.load() != 0
+        let is_complete =
+            || operation.completed.load() != 0 || operation.completed_by_other.load() != 0;
+        operation.entries.fetch_sub(entries) == entries && is_complete()
     }
 
     /// An operation that no entry names is reused from now on. Under the lock.
@@ -440,8 +501,10 @@ impl Checker {
         let _ = self.words.lock.0.run(SITES, waiter, |_| {
             let of_others = |number: &u32| self.operation_at(*number).window.load() != window;
             state.closed.retain(of_others);
-            // Buffers there of operations on other windows.
+            // Buffers there of operations on other windows, and operations of other threads.
             state.open.retain(|_, number| of_others(number));
+            state.open_local.retain(|_, number| of_others(number));
+            state.done.retain(|(_, number)| of_others(number));
             let most = self.operations.len() as u32 - 1;
             for number in 1..=self.words.operations.used.load().min(most) {
                 let operation = self.operation_at(number);

@@ -4,7 +4,7 @@
 //! An operation that only reads is then complete at the target, too; one that writes there is so after a flush or the end of its epoch.
 
 use super::window::CheckedWindow;
-use super::{AccessKind, CheckState, CheckedAccess, Checker, OpenKey};
+use super::{AccessKind, CheckedAccess, Checker, OpenKey, Which};
 use crate::prim::Waiter;
 use std::cell::Cell;
 
@@ -61,11 +61,11 @@ impl Checker {
     /// buffers in parts of this rank are the program's again.
     pub(super) fn complete_reads(&self, is_one: impl Fn(&OpenKey) -> bool) {
         let mut state = self.state();
-        let stamp = state.threads.stamp();
-        let CheckState { open, closed, .. } = &mut *state;
-        self.close((open, closed), stamp, |key| {
+        let is_one = |key: &OpenKey| {
             let kind = AccessKind::of_word((key.what >> 8) as u8);
             is_one(key) && (kind.only_reads() || kind.is_of_buffer())
-        });
+        };
+        self.complete_of_others(&mut state, is_one);
+        self.close(&mut state, Which::Operations, is_one);
     }
 }

@@ -312,7 +312,9 @@ impl<'c> Accessing<'c> {
         };
         let is_own = rank == self.rank;
         let of = (rank, self.checker.ranks);
-        let is_ordered = completed != 0 && threads::knows(self.clock, of, completed);
+        let is_known = |stamp: u64| stamp != 0 && threads::knows(self.clock, of, stamp);
+        let by_other = operation.completed_by_other.load();
+        let is_ordered = is_known(completed) || is_known(by_other);
         let may_meet = match self.kind.rule(kind) {
             Rule::Fine => true,
             // Accumulates of one rank to one element are ordered.
@@ -325,6 +327,7 @@ impl<'c> Accessing<'c> {
         let is_compared = is_own
             && kind.is_of_buffer()
             && completed == 0
+            && by_other == 0
             && (self.kind.is_local() || self.kind.is_of_buffer());
         Judgement {
             conflicts: !is_ordered && !may_meet && !is_compared,

@@ -546,6 +546,7 @@ impl Checker {
         operation.entries.store(1);
         operation.issued.store(since);
         operation.completed.store(since);
+        operation.completed_by_other.store(0);
         operation.window.store(window);
         Some(number)
     }

@@ -19,6 +19,9 @@ use std::sync::{OnceLock, Weak};
 /// Where a stamp has the slot.
 const SLOT_SHIFT: u32 = 56;
 
+/// The stamp of what all threads know.
+pub(super) const ALWAYS: u64 = u64::MAX;
+
 /// The number of the calling thread in its process, if threads are followed.
 static FOLLOWED: OnceLock<fn() -> usize> = OnceLock::new();
 

@@ -56,8 +56,10 @@ pub(crate) struct OperationWords {
     pub(crate) entries: Word32,
     /// The slot of its thread, and the clock of that, when it was issued.
     pub(crate) issued: Word64,
-    /// The same of the thread that has completed it; zero until then.
+    /// The same when its own thread completed it; zero until then.
     pub(crate) completed: Word64,
+    /// The same of another thread of its rank that has completed it.
+    pub(crate) completed_by_other: Word64,
     /// The block of its window; zero in a free record.
     pub(crate) window: Word64,
 }

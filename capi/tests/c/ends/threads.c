@@ -402,6 +402,71 @@ static int of_one_rank(const char *name)
         }
         return 1;
     }
+    CASE("a flush by each") {
+        MPI_Win_lock_all(0, win);
+#pragma omp parallel num_threads(4)
+        for (int k = 0; k < 50; k++) {
+            int mine = k, back, place = omp_get_thread_num();
+            MPI_Put(&mine, 1, MPI_INT, 1, place, 1, MPI_INT, win);
+            MPI_Win_flush(1, win);
+            MPI_Get(&back, 1, MPI_INT, 1, place, 1, MPI_INT, win);
+            MPI_Win_flush(1, win);
+            usleep(100);
+        }
+        MPI_Win_unlock_all(win);
+        return 1;
+    }
+    CASE("a flush by another") {
+        MPI_Win_lock_all(0, win);
+#pragma omp parallel num_threads(3)
+        {
+            int mine = omp_get_thread_num(), back[3];
+            MPI_Put(&mine, 1, MPI_INT, 1, mine, 1, MPI_INT, win);
+#pragma omp barrier
+#pragma omp master
+            MPI_Win_flush(1, win);
+#pragma omp barrier
+            MPI_Get(back, 3, MPI_INT, 1, 0, 3, MPI_INT, win);
+            MPI_Win_flush_local(1, win);
+#pragma omp barrier
+        }
+        MPI_Win_unlock_all(win);
+        return 1;
+    }
+    CASE("flushes by two, each for itself") {
+        MPI_Win_lock_all(0, win);
+#pragma omp parallel num_threads(3)
+        {
+            int mine = 1, back;
+            if (omp_get_thread_num() == 0)
+                MPI_Put(&mine, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+#pragma omp barrier
+            usleep(1000 * omp_get_thread_num());
+            MPI_Win_flush(1, win);
+            MPI_Get(&back, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+            MPI_Win_flush(1, win);
+#pragma omp barrier
+        }
+        MPI_Win_unlock_all(win);
+        return 1;
+    }
+    CASE("unordered flush") {
+        MPI_Win_lock_all(0, win);
+#pragma omp parallel num_threads(2)
+        {
+            int back;
+            if (omp_get_thread_num() == 0)
+                MPI_Put(&kept, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* puts first */
+            else {
+                usleep(20000);
+                MPI_Win_flush(1, win);
+                MPI_Get(&back, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* gets then */
+                MPI_Win_flush_local(1, win);
+            }
+        }
+        MPI_Win_unlock_all(win);
+        return 1;
+    }
     CASE("join") return posix(NULL), 1;
     CASE("join after exit") return posix(&kept), 1;
     CASE("condition") return posix(&mutex), 1;
