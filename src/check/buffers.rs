@@ -23,6 +23,8 @@ use std::sync::Arc;
 
 /// Bytes of a buffer that are compared together.
 const PIECE: usize = 4096;
+/// Pieces that are read together.
+const MOST_TOGETHER: usize = 256;
 /// Pieces that are remembered.
 const MOST_PIECES: usize = 1 << 14;
 
@@ -31,6 +33,12 @@ pub(crate) struct OwnBuffer {
     /// Address and bytes of each piece, ascending.
     pub(crate) pieces: Vec<(usize, u64)>,
     pub(crate) is_written: bool,
+}
+
+impl OwnBuffer {
+    fn runs(&self) -> impl Iterator<Item = Range<usize>> {
+        self.pieces.iter().map(|(at, bytes)| *at..at + *bytes as usize)
+    }
 }
 
 /// The buffers of operations that are not complete in this process.
@@ -45,8 +53,14 @@ pub(super) struct PendingBuffers {
 struct PendingPiece {
     of: Arc<PendingOperation>,
     end: usize,
-    /// What an operation reads there.
-    contents: Option<Box<[u8]>>,
+    /// What an operation reads there: bytes of a run.
+    contents: Option<(Arc<Vec<u8>>, Range<usize>)>,
+}
+
+impl PendingPiece {
+    fn contents(&self) -> Option<&[u8]> {
+        self.contents.as_ref().map(|(run, at)| &run[at.clone()])
+    }
 }
 
 /// An operation that is not complete in this process.
@@ -109,53 +123,76 @@ impl PendingBuffers {
         keys.into_iter().filter_map(found).collect()
     }
 
-    /// Remembers a piece; returns whether it is compared from now on.
-    fn add(&mut self, of: &Arc<PendingOperation>, bytes: Range<usize>, is_written: bool) -> bool {
-        if self.pieces.len() == MOST_PIECES {
-            return false;
-        }
+    /// Remembers a run of bytes; returns whether all of it is compared from now on.
+    fn add(&mut self, of: &Arc<PendingOperation>, run: Range<usize>, is_written: bool) -> bool {
+        let room = (MOST_PIECES - self.pieces.len().min(MOST_PIECES)) * PIECE;
+        let bytes = run.start..run.end.min(run.start.saturating_add(room));
         let mut contents = vec![0; if is_written { 0 } else { bytes.len() }];
         if !read_here(bytes.start, &mut contents) {
             // A device's memory, which the kernel does not read.
             return false;
         }
-        let contents = (!is_written).then(|| contents.into());
-        self.issued += 1;
-        let piece = PendingPiece { of: of.clone(), end: bytes.end, contents };
-        self.pieces.insert((bytes.start, self.issued), piece);
+        let contents = Arc::new(contents);
+        for piece in divided(&bytes) {
+            self.issued += 1;
+            let at = piece.start - bytes.start..piece.end - bytes.start;
+            let contents = (!is_written).then(|| (contents.clone(), at));
+            let key = (piece.start, self.issued);
+            self.pieces.insert(key, PendingPiece { of: of.clone(), end: piece.end, contents });
+        }
         watch_buffer(&bytes);
-        true
+        bytes == run
     }
 
     /// Some operations are complete in this process. Returns those whose buffers have changed.
     fn complete(&mut self, is_one: impl Fn(&PendingOperation) -> bool) -> Vec<FoundBuffer> {
-        let (mut found, mut now) = (Vec::new(), vec![0; PIECE]);
-        self.pieces.retain(|(start, _), piece| {
-            let is_other = !is_one(&piece.of);
-            if let Some(before) = piece.contents.as_ref().filter(|_| !is_other) {
-                let now = &mut now[..before.len()];
-                let is_mapped = read_here(*start, now);
-                let changed = |at: &usize| is_mapped && before[*at] != now[*at];
-                if let Some(first) = (0..before.len()).find(changed) {
-                    let last = (first..before.len()).rfind(changed).unwrap_or(first);
-                    found.push(FoundBuffer::new(piece, start + first..start + last + 1));
-                }
-            }
-            is_other
-        });
+        let done = self.pieces.extract_if(.., |_, piece| is_one(&piece.of));
+        let done: Vec<_> = done.map(|((start, _), piece)| (start, piece)).collect();
         if self.pieces.is_empty() {
             watch_no_buffers();
         }
-        found
+        let is_next = |a: &(usize, PendingPiece), b: &(usize, PendingPiece)| a.1.end == b.0;
+        let runs = done.chunk_by(is_next).flat_map(|run| run.chunks(MOST_TOGETHER));
+        runs.flat_map(changed_in).collect()
     }
 }
 
-/// The pieces of a buffer, each of at most [`PIECE`] bytes.
-fn divided(buffer: &OwnBuffer) -> impl Iterator<Item = Range<usize>> {
-    buffer.pieces.iter().flat_map(|(at, bytes)| {
-        let end = at + *bytes as usize;
-        (*at..end).step_by(PIECE).map(move |start| start..end.min(start + PIECE))
-    })
+/// The pieces that have changed, of some that lie behind each other.
+fn changed_in(pieces: &[(usize, PendingPiece)]) -> Vec<FoundBuffer> {
+    let [(first, _), .., (_, last)] = pieces else {
+        return pieces.iter().filter_map(changed).collect();
+    };
+    if pieces.iter().all(|(_, piece)| piece.contents.is_none()) {
+        return Vec::new();
+    }
+    let mut now = vec![0; last.end - first];
+    let is_read = read_here(*first, &mut now);
+    let is_same = |(start, piece): &(usize, PendingPiece)| {
+        piece.contents().is_none_or(|before| before == &now[start - first..piece.end - first])
+    };
+    match is_read && pieces.iter().all(is_same) {
+        true => Vec::new(),
+        false => pieces.iter().filter_map(changed).collect(),
+    }
+}
+
+/// What has changed of a piece.
+fn changed((start, piece): &(usize, PendingPiece)) -> Option<FoundBuffer> {
+    let before = piece.contents()?;
+    let mut now = vec![0; before.len()];
+    if !read_here(*start, &mut now) || before == now {
+        return None;
+    }
+    let differs = |at: &usize| before[*at] != now[*at];
+    let first = (0..before.len()).find(differs)?;
+    let last = (first..before.len()).rfind(differs).unwrap_or(first);
+    Some(FoundBuffer::new(piece, start + first..start + last + 1))
+}
+
+/// The pieces of a run of bytes, each of at most [`PIECE`].
+fn divided(run: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = run.end;
+    run.clone().step_by(PIECE).map(move |start| start..end.min(start + PIECE))
 }
 
 impl CheckedWindow {
@@ -170,8 +207,8 @@ impl CheckedWindow {
         let what = access.word();
         let mut found = Vec::new();
         for buffer in buffers {
-            for bytes in divided(buffer) {
-                found.extend(state.pending.access(&bytes, buffer.is_written));
+            for run in buffer.runs() {
+                found.extend(state.pending.access(&run, buffer.is_written));
             }
         }
         let request = state.requests.latest(access);
@@ -180,8 +217,8 @@ impl CheckedWindow {
             let window = (self.block, self.name.clone());
             let of = PendingOperation { window, target, site, what, request, buffer: first };
             let of = Arc::new(of);
-            for bytes in divided(buffer) {
-                if !state.pending.add(&of, bytes, buffer.is_written) {
+            for run in buffer.runs() {
+                if !state.pending.add(&of, run, buffer.is_written) {
                     checker.words.is_full.store(1);
                 }
             }
@@ -203,8 +240,8 @@ impl CheckedWindow {
         for buffer in buffers {
             let kind = if buffer.is_written { AccessKind::Result } else { AccessKind::Source };
             let access = CheckedAccess { kind, datatype: 0, op: 0, ..*access };
-            for (at, bytes) in &buffer.pieces {
-                for (window, run) in checker.in_own_parts(&(*at..at + *bytes as usize)) {
+            for run in buffer.runs() {
+                for (window, run) in checker.in_own_parts(&run) {
                     let of = (self.block, target);
                     window.access_buffer((checker, waiter), &access, run, of);
                 }
