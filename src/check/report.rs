@@ -1,5 +1,6 @@
 //! What was found: records that outlive the ranks, and sentences.
 
+use super::shadow::GRANULE_BYTES;
 use super::{AccessKind, CheckState, Checker, threads};
 use crate::call::Call;
 use crate::datatype::Datatype;
@@ -377,14 +378,15 @@ impl fmt::Display for Conflict {
 impl FoundConflict {
     /// Adds bytes that an earlier operation accesses, too.
     pub(super) fn add(all: &mut Vec<FoundConflict>, number: u32, bytes: Range<u64>) {
+        let granules = bytes.end.div_ceil(GRANULE_BYTES) - bytes.start / GRANULE_BYTES;
         match all.iter_mut().find(|found| found.number == number) {
             Some(found) => {
-                found.times += 1;
+                found.times += granules as u32;
                 if found.bytes.end == bytes.start {
                     found.bytes.end = bytes.end;
                 }
             }
-            None => all.push(FoundConflict { number, bytes, times: 1 }),
+            None => all.push(FoundConflict { number, bytes, times: granules as u32 }),
         }
     }
 }

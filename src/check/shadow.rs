@@ -3,7 +3,8 @@
 //! An entry is the number of an operation and a bit for each byte of the granule. A granule has four words.
 //! Further entries lie in a chain; the last word then has the chain's number, and no bits. A chain does not change:
 //! an access that changes the entries makes another one. So granules that are accessed together share their chain,
-//! and those behind each other with the same words are judged together.
+//! and those behind each other with the same words are judged together. Where one operation has accessed a whole page,
+//! the head of the page has its number, and the granules have no entries.
 
 use super::rules::{AccessKind, Rule};
 use super::{CheckedAccess, Checker, threads};
@@ -44,9 +45,9 @@ pub(super) struct Accessing<'c> {
 
 /// How an earlier access stands to the present one.
 #[derive(Clone, Copy, Debug, Default)]
-struct Judgement {
-    conflicts: bool,
-    is_replaced: bool,
+pub(super) struct Judgement {
+    pub(super) conflicts: bool,
+    pub(super) is_replaced: bool,
 }
 
 /// The words of a granule, as numbers.
@@ -142,6 +143,22 @@ impl<'c> Accessing<'c> {
         granule.iter().zip(after).for_each(|(word, entry)| word.store(entry));
         self.recount(before, after, 1);
         true
+    }
+
+    /// The number of the operation.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// A granule without entries gets that of an operation, for all bytes.
+    pub(super) fn set_only(&self, granule: &[Word32], number: u32) {
+        self.checker.retain(number, 1);
+        granule[0].store(number << NUMBER_SHIFT | BYTES);
+    }
+
+    /// Whether this access is the only entry of the first of some granules, for all bytes.
+    pub(super) fn is_only(&self, granules: &[Word32]) -> bool {
+        entries_of(granules) == [self.number << NUMBER_SHIFT | BYTES, 0, 0, 0]
     }
 
     /// Whether an earlier operation on the same bytes conflicts.
@@ -292,7 +309,7 @@ impl<'c> Accessing<'c> {
     }
 
     /// How the operation of an entry stands to this one.
-    fn judge(&mut self, number: u32) -> Judgement {
+    pub(super) fn judge(&mut self, number: u32) -> Judgement {
         if self.latest.0 != number {
             self.latest = (number, self.judge_anew(number));
         }

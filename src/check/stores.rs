@@ -312,8 +312,13 @@ impl CheckedWindow {
         (page, bits): (usize, &Bits),
         found: &mut Vec<FoundConflict>,
     ) {
+        let whole = self.heads_of(target)[page].whole.load();
+        let conflicts = whole != 0 && accessing.conflicts_with(whole);
         for (granule, mask) in masks(bits) {
             let granule = (page * WORDS + granule) as u64;
+            if conflicts {
+                FoundConflict::add(found, whole, bytes_of(granule, mask));
+            }
             let Some(words) = self.granule(target, granule) else { continue };
             accessing.look(words, mask, |number, shared| {
                 FoundConflict::add(found, number, bytes_of(granule, shared));
@@ -352,6 +357,7 @@ impl CheckedWindow {
         let (head, page) = (&self.heads_of(target)[at], &self.pages_of(target)[at]);
         let number = head.numbers[0].load();
         head.is_accessed.store(1);
+        self.divide(accessing, (target, at));
         for (granule, mask) in masks(&page.bytes[0].each_ref().map(Word64::load)) {
             let words = self.granule(target, (at * WORDS + granule) as u64);
             if !words.is_some_and(|words| accessing.add(words, number, mask)) {

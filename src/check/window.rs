@@ -573,7 +573,7 @@ impl CheckedWindow {
         new
     }
 
-    /// Accesses a run of bytes.
+    /// Accesses a run of bytes, page by page where the part has heads of pages.
     fn touch(
         &self,
         accessing: &mut Accessing<'_>,
@@ -581,24 +581,117 @@ impl CheckedWindow {
         part: ByteRun,
         found: &mut Vec<FoundConflict>,
     ) {
-        let (mut granule, last) = (part.start / GRANULE_BYTES, part.start + part.bytes);
-        if part.bytes == 0 {
+        let (mut at, end, page) = (part.start, part.start + part.bytes, PageWords::BYTES as u64);
+        let heads = self.heads_of(target).len() as u64;
+        while at < end {
+            let number = at / page;
+            let behind = if number < heads { end.min((number + 1) * page) } else { end };
+            let of_page = (target, number as usize);
+            let is_whole = behind - at == page;
+            if number >= heads || !is_whole || !self.touch_whole(accessing, of_page, found) {
+                if number < heads {
+                    self.divide(accessing, of_page);
+                }
+                let run = ByteRun { start: at, bytes: behind - at };
+                let alike = self.touch_granules(accessing, target, run, found);
+                if number < heads && is_whole && alike == PageWords::WORDS {
+                    self.unite(accessing, of_page);
+                }
+            }
+            at = behind;
+        }
+    }
+
+    /// Accesses a page whose granules have at most one entry, all the same. Returns whether they have one entry then, too.
+    fn touch_whole(
+        &self,
+        accessing: &mut Accessing<'_>,
+        (target, page): (u32, usize),
+        found: &mut Vec<FoundConflict>,
+    ) -> bool {
+        let head = &self.heads_of(target)[page];
+        let (before, number) = (head.whole.load(), accessing.number());
+        if before == 0 && head.has_granules.load() != 0 {
+            return false;
+        }
+        if before != 0 {
+            let judgement = accessing.judge(before);
+            if before != number && !judgement.is_replaced {
+                return false;
+            }
+            if judgement.conflicts {
+                let start = (page * PageWords::BYTES) as u64;
+                FoundConflict::add(found, before, start..start + PageWords::BYTES as u64);
+            }
+        }
+        if before != number {
+            accessing.checker.retain(number, 1);
+            head.whole.store(number);
+            if before != 0 {
+                accessing.release(before, 1);
+            }
+        }
+        true
+    }
+
+    /// Each granule of a page gets its own words.
+    pub(super) fn divide(&self, accessing: &mut Accessing<'_>, (target, page): (u32, usize)) {
+        let head = &self.heads_of(target)[page];
+        head.has_granules.store(1);
+        let number = head.whole.load();
+        if number == 0 {
             return;
         }
+        let first = (page * PageWords::WORDS) as u64;
+        for granule in first..first + PageWords::WORDS as u64 {
+            if let Some(words) = self.granule(target, granule) {
+                accessing.set_only(words, number);
+            }
+        }
+        head.whole.store(0);
+        accessing.release(number, 1);
+    }
+
+    /// If an access is the only entry of a page's granules, which are all the same, the page has it instead.
+    fn unite(&self, accessing: &mut Accessing<'_>, (target, page): (u32, usize)) {
+        let (head, first) = (&self.heads_of(target)[page], (page * PageWords::WORDS) as u64);
+        let words = self.granules(target, first..first + PageWords::WORDS as u64);
+        if let Some(words) = words.filter(|words| accessing.is_only(words)) {
+            words.iter().for_each(|word| word.store(0));
+            accessing.release(accessing.number(), PageWords::WORDS as u32 - 1);
+            head.whole.store(accessing.number());
+            head.has_granules.store(0);
+        }
+    }
+
+    /// Accesses the granules of a run of bytes. Returns how many from the first one on had the same entries.
+    fn touch_granules(
+        &self,
+        accessing: &mut Accessing<'_>,
+        target: u32,
+        part: ByteRun,
+        found: &mut Vec<FoundConflict>,
+    ) -> usize {
+        let (mut granule, last) = (part.start / GRANULE_BYTES, part.start + part.bytes);
+        let (mut alike, first) = (0, granule);
         // Behind the granules of which all bytes are accessed.
         let whole = last / GRANULE_BYTES;
         while granule * GRANULE_BYTES < last {
             let mask = mask_of(granule, part);
             let is_whole = granule < whole && mask.count_ones() as u64 == GRANULE_BYTES;
             let until = if is_whole { whole } else { granule + 1 };
-            let Some(words) = self.granules(target, granule..until) else { return };
+            let Some(words) = self.granules(target, granule..until) else { break };
             let (granules, is_recorded) = accessing.access(words, mask, |at, number, shared| {
                 FoundConflict::add(found, number, bytes_of(granule + at as u64, shared));
             });
             if !is_recorded {
                 accessing.checker.words.is_full.store(1);
             }
+            if granule == first {
+                alike = granules;
+            }
             granule += granules as u64;
         }
+        alike
     }
 }

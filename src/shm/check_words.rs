@@ -124,6 +124,10 @@ pub(crate) struct HeldWords {
 pub(crate) struct PageHead {
     /// 1 when an operation has accessed the page.
     pub(crate) is_accessed: Word32,
+    /// The operation that is the only entry of each granule, for all of its bytes, where these words are zero.
+    pub(crate) whole: Word32,
+    /// 1 when words of granules may not be zero.
+    pub(crate) has_granules: Word32,
     /// The operations that stand for stores.
     pub(crate) numbers: [Word32; PageWords::RECORDS],
 }

@@ -19,10 +19,10 @@ const MESSAGE: usize = 100_000;
 
 impl Kind {
     #[track_caller]
-    fn access(self, win: &Win, disp: u64) -> Option<Request<'static>> {
-        let target = Rank(0);
-        let (word, mut old) = ([1u32], [0u32]);
-        let (bytes, mut into) = ([1u8; 4], [0u8; 4]);
+    fn access(self, win: &Win, disp: u64, scale: usize) -> Option<Request<'static>> {
+        let (target, disp) = (Rank(0), disp * scale as u64);
+        let (word, mut old) = (vec![1u32; scale], vec![0u32; scale]);
+        let (bytes, mut into) = (vec![1u8; 4 * scale], vec![0u8; 4 * scale]);
         let done = match self {
             Kind::Put => win.put(&bytes, target, disp),
             Kind::Get => win.get(&mut into, target, disp),
@@ -41,7 +41,7 @@ impl Kind {
             Kind::Store => win.store(disp, &bytes),
             Kind::OwnStore => {
                 let start = win.base().wrapping_add(disp as usize);
-                for at in (0..4).map(|byte| start.wrapping_add(byte)) {
+                for at in (0..4 * scale).map(|byte| start.wrapping_add(byte)) {
                     // SAFETY: the part has the byte, and no other rank accesses it meanwhile.
                     let before = unsafe { at.read_volatile() };
                     // SAFETY: as above.
@@ -50,7 +50,7 @@ impl Kind {
                 Ok(())
             }
             Kind::Rput | Kind::Rget | Kind::Raccumulate | Kind::RgetNoOp => {
-                return Some(self.access_by_request(win, disp));
+                return Some(self.access_by_request(win, disp, scale));
             }
         };
         done.expect("the access is allowed");
@@ -58,15 +58,15 @@ impl Kind {
     }
 
     #[track_caller]
-    fn access_by_request(self, win: &Win, disp: u64) -> Request<'static> {
-        static WORD: [u32; 1] = [1];
-        let target = Rank(0);
+    fn access_by_request(self, win: &Win, disp: u64, scale: usize) -> Request<'static> {
+        static WORDS: [u32; 1024] = [1; 1024];
+        let (target, words) = (Rank(0), &WORDS[..scale]);
         // The request borrows it for longer than this call.
-        let into = Box::leak(Box::new([0u32]));
+        let into = vec![0u32; scale].leak();
         let request = match self {
-            Kind::Rput => win.rput(&WORD, target, disp),
+            Kind::Rput => win.rput(words, target, disp),
             Kind::Rget => win.rget(into, target, disp),
-            Kind::Raccumulate => win.raccumulate(&WORD, Op::Sum, target, disp),
+            Kind::Raccumulate => win.raccumulate(words, Op::Sum, target, disp),
             _ => win.rget_accumulate(&[], into, Op::NoOp, target, disp),
         };
         request.expect("the access is allowed")
@@ -132,7 +132,7 @@ impl Running<'_> {
     #[track_caller]
     fn access(&mut self, access: usize) {
         let (kind, _, disp) = self.program.accesses[access];
-        self.requests[access] = kind.access(&self.win, disp);
+        self.requests[access] = kind.access(&self.win, disp, self.program.scale());
     }
 }
 
@@ -156,7 +156,9 @@ impl Interpreter<'_> {
         let (options, world) = (WindowOptions::new().name(name).notifications(1), self.world);
         let mut memory = vec![0u64; BYTES / 8];
         let win = match program.memory {
-            Memory::Allocated => options.allocate_bytes(world, BYTES as u64, 1),
+            Memory::Allocated | Memory::Pages => {
+                options.allocate_bytes(world, (BYTES * program.scale()) as u64, 1)
+            }
             Memory::Shared => options.allocate_shared_bytes(world, BYTES as u64, 1),
             Memory::Created => {
                 let start = memory.as_mut_ptr().cast();
@@ -203,7 +205,10 @@ impl Interpreter<'_> {
             Step::Start => win.start(&self.group(&[0])),
             Step::Complete => win.complete(),
             Step::Wait => win.wait(),
-            Step::Fetch => win.fetch_and_op(&1u64, &mut 0, Op::Sum, target, 120),
+            Step::Fetch => {
+                let last = (BYTES * of.program.scale() - 8) as u64;
+                win.fetch_and_op(&1u64, &mut 0, Op::Sum, target, last)
+            }
             Step::Notify => win.notify(target, 0),
             Step::AwaitNotification => win.wait_notify(0, 1),
             step => self.communicate(step),
@@ -278,6 +283,7 @@ impl Interpreter<'_> {
         let [shared, other] =
             program.accesses.map(|(kind, _, disp)| BTreeSet::from(kind.bytes(disp)));
         let are_shared = [found.bytes.start, found.bytes.end - 1]
+            .map(|byte| byte / program.scale() as u64)
             .iter()
             .all(|byte| shared.contains(byte) && other.contains(byte));
         match is_first {
@@ -340,6 +346,12 @@ fn every_389th_program_with_late_operations() {
 #[ignore = "the long form: a minute"]
 fn every_29th_program_of_allocated_memory() {
     every(29, Some(Memory::Allocated));
+}
+
+#[test]
+#[ignore = "the long form: a minute"]
+fn every_29th_program_of_whole_pages() {
+    every(29, Some(Memory::Pages));
 }
 
 #[test]

@@ -61,6 +61,12 @@ impl Kind {
         matches!(self, Kind::Load | Kind::Store | Kind::OwnStore)
     }
 
+    /// Whether it accesses one run of bytes, of any length.
+    pub fn is_run(self) -> bool {
+        let is_element = matches!(self, Kind::FetchAndOp | Kind::FetchNoOp | Kind::CompareAndSwap);
+        !is_element && !self.is_strided()
+    }
+
     pub fn has_request(self) -> bool {
         matches!(self, Kind::Rput | Kind::Rget | Kind::Raccumulate | Kind::RgetNoOp)
     }
@@ -254,6 +260,8 @@ pub enum Memory {
     Allocated,
     Created,
     Shared,
+    /// Allocated, and each byte of the accesses stands for a quarter of a page.
+    Pages,
 }
 
 /// A program: two accesses, each with its rank and first byte.
@@ -273,7 +281,7 @@ pub const ORDERS: [[u32; 3]; 3] = [[1, 2, 0], [2, 1, 0], [0, 2, 1]];
 impl Program {
     /// All programs that make sense.
     pub fn all() -> impl Iterator<Item = Program> {
-        let memories = [Memory::Allocated, Memory::Created, Memory::Shared];
+        let memories = [Memory::Allocated, Memory::Created, Memory::Shared, Memory::Pages];
         let pairs = || KINDS.into_iter().flat_map(|a| KINDS.into_iter().map(move |b| (a, b)));
         let accesses = move || {
             pairs().flat_map(|(a, b)| {
@@ -295,8 +303,16 @@ impl Program {
         .filter(Program::is_legal)
     }
 
+    /// Bytes of the window for each byte of an access.
+    pub fn scale(&self) -> usize {
+        if self.memory == Memory::Pages { 1024 } else { 1 }
+    }
+
     fn is_legal(&self) -> bool {
         let [a, b] = self.accesses.map(|(kind, ..)| kind);
+        if self.memory == Memory::Pages && !(a.is_run() && b.is_run()) {
+            return false;
+        }
         let has_request = a.has_request() || b.has_request();
         let ends = |completion| completion == Completion::Request;
         let both_local = a.is_local() && b.is_local();
