@@ -243,8 +243,8 @@ pub mod engine {
 
     /// What a binding reports of the program itself, in jobs that `rmarun --check` has started.
     pub mod race {
-        pub use crate::race::{accessed, acquired, follow_threads, forgotten, released};
-        pub use crate::race::{run_task, thread_began, thread_joined};
+        pub use crate::race::{accessed, acquired, follow_threads, forgotten, has_acquired};
+        pub use crate::race::{released, run_task, thread_began, thread_joined, will_release};
     }
 }
 

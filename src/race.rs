@@ -50,6 +50,22 @@ fn followed<R>(f: impl FnOnce(&Checker, &Waiter<'_>) -> R) -> Option<R> {
     if are_followed() { checked(f) } else { None }
 }
 
+/// The program is about to write these bytes by an atomic operation of its language, which releases those that acquire it.
+pub fn will_release(address: usize, bytes: usize) {
+    let range = address..address.saturating_add(bytes);
+    if is_watched(&range) {
+        checked(|checker, waiter| checker.will_release(waiter, &range));
+    }
+}
+
+/// It has read them by one, which acquires what others have released.
+pub fn has_acquired(address: usize, bytes: usize) {
+    let range = address..address.saturating_add(bytes);
+    if is_watched(&range) {
+        checked(|checker, waiter| checker.has_acquired(waiter, &range));
+    }
+}
+
 /// This thread is about to release others that wait for an object. May block while other ranks access its parts, as all of
 /// these functions.
 pub fn released(object: usize) {

@@ -288,6 +288,7 @@ fn object_at(address: usize) -> usize {
 pub fn will_write(address: usize, order: c_int) {
     if order >= RELEASE {
         race::released(object_at(address));
+        race::will_release(address, 1);
     }
 }
 
@@ -295,6 +296,7 @@ pub fn will_write(address: usize, order: c_int) {
 pub fn has_read(address: usize, order: c_int) {
     if order != RELAXED && order != RELEASE {
         race::acquired(object_at(address));
+        race::has_acquired(address, 1);
     }
 }
 

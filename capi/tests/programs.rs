@@ -524,14 +524,23 @@ fn accesses_of_threads_are_found() {
     let source = Path::new(SOURCES).join("ends/threads.c");
     let cases = names_in(&source, "CASE(\"");
     assert!(cases.len() > 30, "{cases:?}");
-    find_in_threads("rmacc", &["-O1", "-fopenmp"], &source, &cases);
+    find_unordered("rmacc", &["-O1", "-fopenmp", "-pthread"], &source, &cases, ", thread ");
 }
 
 /// The same of threads of C++.
 #[test]
 fn accesses_of_threads_of_cxx_are_found() {
     let source = Path::new(SOURCES).join("ends/threads.cpp");
-    find_in_threads("rmacxx", &["-std=c++17"], &source, &names_in(&source, "is(\""));
+    let options = ["-std=c++17", "-pthread"];
+    find_unordered("rmacxx", &options, &source, &names_in(&source, "is(\""), ", thread ");
+}
+
+/// Accesses of ranks by the addresses of a shared window.
+#[test]
+fn accesses_through_shared_windows_are_found() {
+    let source = Path::new(SOURCES).join("ends/shared.c");
+    let cases: BTreeSet<_> = names_in(&source, "is(\"").into_iter().collect();
+    find_unordered("rmacc", &["-O1"], &source, &Vec::from_iter(cases), "rank 1: ");
 }
 
 /// What stands between each such text and the next quotation mark.
@@ -541,16 +550,16 @@ fn names_in(source: &Path, before: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Cases whose name begins with "unordered" have one conflict.
-fn find_in_threads(compiler: &str, options: &[&str], source: &Path, cases: &[String]) {
+/// Cases whose name begins with "unordered" have one conflict, whose report has that text.
+fn find_unordered(compiler: &str, options: &[&str], source: &Path, cases: &[String], report: &str) {
     if !has(if compiler == "rmacc" { "cc" } else { "c++" }) || !has("timeout") {
         return;
     }
-    let name = source.extension().unwrap_or_default();
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("threads-of").join(name);
+    let name = source.file_name().unwrap_or_default();
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("unordered").join(name);
     fs::create_dir_all(program.parent().unwrap()).unwrap();
     let mut compiler = installed(compiler);
-    compiler.args(["-race", "-pthread"]).args(options).arg("-o").args([&program, source]);
+    compiler.arg("-race").args(options).arg("-o").args([&program, source]);
     good(&compiler.output().unwrap());
     for case in cases {
         for _ in 0..3 {
@@ -561,7 +570,7 @@ fn find_in_threads(compiler: &str, options: &[&str], source: &Path, cases: &[Str
             if case.starts_with("unordered") {
                 assert_eq!(code, Some(124), "{case}: {printed}");
                 assert!(printed.contains("rmarun: 1 pair of calls conflicts"), "{case}: {printed}");
-                assert!(printed.contains(", thread "), "{case}: {printed}");
+                assert!(printed.contains(report), "{case}: {printed}");
             } else {
                 assert_eq!((code, &*printed), (Some(0), ""), "{case}");
             }

@@ -125,8 +125,8 @@ impl PendingBuffers {
 
     /// Remembers a run of bytes; returns whether all of it is compared from now on.
     fn add(&mut self, of: &Arc<PendingOperation>, run: Range<usize>, is_written: bool) -> bool {
-        let room = (MOST_PIECES - self.pieces.len().min(MOST_PIECES)) * PIECE;
-        let bytes = run.start..run.end.min(run.start.saturating_add(room));
+        let bytes_left = (MOST_PIECES - self.pieces.len().min(MOST_PIECES)) * PIECE;
+        let bytes = run.start..run.end.min(run.start.saturating_add(bytes_left));
         let mut contents = vec![0; if is_written { 0 } else { bytes.len() }];
         if !read_here(bytes.start, &mut contents) {
             // A device's memory, which the kernel does not read.
@@ -229,9 +229,9 @@ impl CheckedWindow {
         checker.record_buffers(waiter, state, &found, (site, what))
     }
 
-    /// An operation of this rank has these buffers. What of them lies in parts of this rank is also accessed there, until
+    /// An operation of this rank has these buffers. What of them lies in parts of windows is also accessed there, until
     /// the operation is complete in this process. Blocks while others access these parts.
-    pub(super) fn access_own_buffers(
+    pub(super) fn access_buffers_in_parts(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
         (access, target): (&CheckedAccess, u32),
@@ -241,28 +241,28 @@ impl CheckedWindow {
             let kind = if buffer.is_written { AccessKind::Result } else { AccessKind::Source };
             let access = CheckedAccess { kind, datatype: 0, op: 0, ..*access };
             for run in buffer.runs() {
-                for (window, run) in checker.in_own_parts(&run) {
+                for (window, rank, run) in checker.in_parts(&run) {
                     let of = (self.block, target);
-                    window.access_buffer((checker, waiter), &access, run, of);
+                    window.access_buffer((checker, waiter), (&access, rank, run), of);
                 }
             }
         }
     }
 
-    /// A buffer of an operation, on that target of another window, lies in this rank's part.
+    /// A buffer of an operation, on that target of another window, lies in a part of this one.
     fn access_buffer(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
-        access: &CheckedAccess,
-        run: ByteRun,
+        (access, rank, run): (&CheckedAccess, u32, ByteRun),
         of: (u64, u32),
     ) {
+        let span = self.span_here(rank);
         let read = |runs: &[ByteRun], to: &mut [u8]| {
             let mut rest = to;
             runs.iter().all(|run| {
                 let (now, behind) = std::mem::take(&mut rest).split_at_mut(run.bytes as usize);
                 rest = behind;
-                read_span(self.own, run.start, now)
+                read_span(span, run.start, now)
             })
         };
         let accessed = AccessedBytes {
@@ -276,9 +276,9 @@ impl CheckedWindow {
         let judge = |stored: &[StoredPage]| {
             // The result is there already, and no store of the program.
             let stored = if access.kind == AccessKind::Result { &[] } else { stored };
-            self.judge((checker, waiter), (access, self.rank, line.as_deref()), &accessed, stored)
+            self.judge((checker, waiter), (access, rank, line.as_deref()), &accessed, stored)
         };
-        self.act(waiter, (access.kind, self.rank), &accessed, judge, || ());
+        self.act(waiter, (access.kind, rank), &accessed, judge, || ());
     }
 
     /// [`CheckedWindow::flushed`] in this process alone. Blocks while another rank uses the tables of the check.

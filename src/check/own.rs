@@ -1,7 +1,7 @@
 //! Loads and stores of the program itself, which its compiler reports one by one (`rmacc -race`).
 //!
 //! 1. Most are in no window and no buffer of an operation: some comparisons of the address show that.
-//! 2. Those in this rank's part of a window are collected as runs, one for each instruction of the program, and
+//! 2. Those in parts of windows that the process has mapped are collected as runs, one for each instruction of the program, and
 //!    become accesses at the next call of the library. Until then the rank's clock does not change.
 //! 3. Those in buffers of operations that are not complete are reported at once.
 //!
@@ -106,9 +106,25 @@ pub(super) fn watch_no_buffers() {
 
 /// The program's own accesses.
 pub(super) struct OwnAccesses {
-    parts: RwLock<Vec<(Range<usize>, Weak<CheckedWindow>)>>,
+    parts: RwLock<Vec<PartHere>>,
     /// For each slot of a thread.
     runs: Box<[Mutex<OwnRuns>]>,
+}
+
+/// A part of a window that the program can access by its addresses.
+struct PartHere {
+    bytes: Range<usize>,
+    window: Weak<CheckedWindow>,
+    /// The rank of the window whose part it is.
+    rank: u32,
+}
+
+impl PartHere {
+    /// Those of some bytes that lie in the part.
+    fn shared(&self, bytes: &Range<usize>) -> Option<Range<usize>> {
+        let shared = bytes.start.max(self.bytes.start)..bytes.end.min(self.bytes.end);
+        (!shared.is_empty()).then_some(shared)
+    }
 }
 
 /// The accesses of a thread that are no accesses of the check yet.
@@ -121,6 +137,8 @@ struct OwnRuns {
 /// Bytes that an instruction of the program has accessed one behind the other.
 struct OwnRun {
     window: Arc<CheckedWindow>,
+    /// The rank of the window whose part it is.
+    rank: u32,
     at: usize,
     is_written: bool,
     bytes: Range<usize>,
@@ -159,7 +177,7 @@ impl OwnAccesses {
         OwnAccesses { parts: RwLock::default(), runs }
     }
 
-    fn parts(&self) -> RwLockReadGuard<'_, Vec<(Range<usize>, Weak<CheckedWindow>)>> {
+    fn parts(&self) -> RwLockReadGuard<'_, Vec<PartHere>> {
         self.parts.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -171,26 +189,25 @@ impl OwnAccesses {
     fn collect(&self, slot: usize, access: &OwnAccess) -> Vec<OwnRun> {
         let (parts, mut own) = (self.parts(), self.runs(slot));
         let bytes = access.range();
-        let meets = |part: &Range<usize>| part.start < bytes.end && bytes.start < part.end;
-        let parts = parts.iter().enumerate().filter(|(_, (part, _))| meets(part));
-        let replaced = parts.filter_map(|(k, (part, window))| {
+        let parts = parts.iter().enumerate();
+        let parts = parts.filter_map(|(k, part)| Some((k, part, part.shared(&bytes)?)));
+        let replaced = parts.filter_map(|(k, part, bytes)| {
             let OwnRuns { runs, is_used } = &mut *own;
             if runs.is_empty() {
                 runs.resize_with(RUNS, || None);
             }
-            let bytes = bytes.start.max(part.start)..bytes.end.min(part.end);
             let slot = &mut runs[(access.at ^ access.at >> 7 ^ k) % RUNS];
             if let Some(run) = slot
-                && run.continues(access, window, &bytes)
+                && run.continues(access, part, &bytes)
             {
                 run.bytes = run.bytes.start.min(bytes.start)..run.bytes.end.max(bytes.end);
                 return None;
             }
             let OwnAccess { at, is_written, line, .. } = *access;
-            let window = window.upgrade()?;
-            window.ignore_stores(window.rank);
+            let (window, rank) = (part.window.upgrade()?, part.rank);
+            window.ignore_stores(rank);
             *is_used = true;
-            slot.replace(OwnRun { window, at, is_written, bytes, line })
+            slot.replace(OwnRun { window, rank, at, is_written, bytes, line })
         });
         replaced.collect()
     }
@@ -198,42 +215,39 @@ impl OwnAccesses {
 
 impl OwnRun {
     /// Whether an access to these bytes of a window is of the same instruction, and lies beside those before.
-    fn continues(
-        &self,
-        access: &OwnAccess,
-        window: &Weak<CheckedWindow>,
-        bytes: &Range<usize>,
-    ) -> bool {
+    fn continues(&self, access: &OwnAccess, part: &PartHere, bytes: &Range<usize>) -> bool {
         (self.at, self.is_written) == (access.at, access.is_written)
-            && ptr::eq(Arc::as_ptr(&self.window), window.as_ptr())
+            && self.rank == part.rank
+            && ptr::eq(Arc::as_ptr(&self.window), part.window.as_ptr())
             && self.bytes.start <= bytes.end
             && bytes.start <= self.bytes.end
     }
 }
 
 impl Checker {
-    /// The part of this rank in a window is looked at from now on.
-    pub(super) fn watch_part(&self, window: &Arc<CheckedWindow>) {
-        let start = window.own.base() as usize;
-        let bytes = start..start + window.own.len() as usize;
+    /// The parts of a window that this process has are looked at from now on.
+    pub(super) fn watch_parts(&self, window: &Arc<CheckedWindow>) {
         let pages = || (0..PAGE_WORDS).map(|_| Word64::default()).collect();
         let new = || WatchedRange::new();
         let watched =
             WATCHED.get_or_init(|| WatchedMemory { parts: new(), buffers: new(), pages: pages() });
         let mut parts = self.own_accesses.parts.write().unwrap_or_else(PoisonError::into_inner);
-        parts.retain(|(_, window)| window.strong_count() != 0);
-        if bytes.is_empty() {
-            return;
+        parts.retain(|part| part.window.strong_count() != 0);
+        for rank in 0..window.ranks as u32 {
+            let span = window.span_here(rank);
+            let start = span.base() as usize;
+            let bytes = start..start + span.len() as usize;
+            if !bytes.is_empty() {
+                watched.parts.add(&bytes);
+                parts.push(PartHere { bytes, window: Arc::downgrade(window), rank });
+            }
         }
-        watched.parts.add(&bytes);
-        parts.push((bytes, Arc::downgrade(window)));
     }
 
-    /// The part of this rank in a window is not looked at any more, because the window is freed. Blocks while others
-    /// access it.
-    pub(super) fn unwatch_part(&self, waiter: &Waiter<'_>, window: &CheckedWindow) {
+    /// They are not looked at any more, because the window is freed. Blocks while others access them.
+    pub(super) fn unwatch_parts(&self, waiter: &Waiter<'_>, window: &CheckedWindow) {
         let mut parts = self.own_accesses.parts.write().unwrap_or_else(PoisonError::into_inner);
-        parts.retain(|(_, other)| !ptr::eq(other.as_ptr(), window));
+        parts.retain(|part| !ptr::eq(part.window.as_ptr(), window));
         drop(parts);
         for slot in 0..self.own_accesses.runs.len() {
             threads::as_thread(slot as u32, || self.settle(waiter));
@@ -242,21 +256,38 @@ impl Checker {
 
     /// Whether this rank exposes some of these bytes.
     pub(crate) fn is_exposed(&self, address: usize, bytes: u64) -> bool {
-        let end = address.saturating_add(bytes as usize);
-        self.own_accesses.parts().iter().any(|(part, _)| part.start < end && address < part.end)
+        let bytes = address..address.saturating_add(bytes as usize);
+        let is_own =
+            |part: &PartHere| part.window.upgrade().is_some_and(|window| window.rank == part.rank);
+        self.own_accesses.parts().iter().any(|part| part.shared(&bytes).is_some() && is_own(part))
     }
 
-    /// Where some bytes lie in parts of this rank.
-    pub(super) fn in_own_parts(&self, bytes: &Range<usize>) -> Vec<(Arc<CheckedWindow>, ByteRun)> {
-        let in_part = |(part, window): &(Range<usize>, Weak<CheckedWindow>)| {
-            let shared = bytes.start.max(part.start)..bytes.end.min(part.end);
-            let run = || ByteRun {
-                start: (shared.start - part.start) as u64,
-                bytes: shared.len() as u64,
-            };
-            (!shared.is_empty()).then(|| window.upgrade().map(|window| (window, run())))?
+    /// Where some bytes lie in parts of windows: the window, the rank whose part it is, and the bytes of the part.
+    pub(super) fn in_parts(&self, bytes: &Range<usize>) -> Vec<(Arc<CheckedWindow>, u32, ByteRun)> {
+        let in_part = |part: &PartHere| {
+            let shared = part.shared(bytes)?;
+            let start = (shared.start - part.bytes.start) as u64;
+            let run = ByteRun { start, bytes: shared.len() as u64 };
+            Some((part.window.upgrade()?, part.rank, run))
         };
         self.own_accesses.parts().iter().filter_map(in_part).collect()
+    }
+
+    /// The program is about to write by an atomic operation of its language, which releases other ranks. Blocks while
+    /// others access the part.
+    pub(crate) fn will_release(&self, waiter: &Waiter<'_>, bytes: &Range<usize>) {
+        self.settle(waiter);
+        for (window, rank, run) in self.in_parts(bytes) {
+            window.updating(self, rank, run);
+        }
+    }
+
+    /// It has read by one, and acquired what others have released there.
+    pub(crate) fn has_acquired(&self, waiter: &Waiter<'_>, bytes: &Range<usize>) {
+        self.settle(waiter);
+        for (window, rank, run) in self.in_parts(bytes) {
+            window.fetched(self, rank, run);
+        }
     }
 
     /// The program itself accesses these bytes. Blocks while other ranks access its part.
@@ -282,7 +313,8 @@ impl Checker {
     }
 
     fn access_part(&self, waiter: &Waiter<'_>, run: &OwnRun) {
-        let start = (run.bytes.start - run.window.own.base() as usize) as u64;
+        let span = run.window.span_here(run.rank);
+        let start = (run.bytes.start - span.base() as usize) as u64;
         let runs = vec![ByteRun { start, bytes: run.bytes.len() as u64 }];
         let accessed = AccessedBytes {
             runs,
@@ -292,7 +324,8 @@ impl Checker {
             buffer_of: None,
         };
         let line = (run.line)(run.at).unwrap_or_else(|| "an unknown line".into());
-        run.window.own_access(self, waiter, (&described(run.is_written), &line), &accessed);
+        let access = (&described(run.is_written), run.rank, &*line);
+        run.window.own_access((self, waiter), access, &accessed);
     }
 
     fn access_buffers(&self, waiter: &Waiter<'_>, access: &OwnAccess) {

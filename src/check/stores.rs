@@ -453,7 +453,7 @@ impl Checker {
         state.windows.push(Arc::downgrade(window));
         drop(state);
         window.expose(self, waiter, site);
-        self.watch_part(window);
+        self.watch_parts(window);
     }
 
     /// This rank has attached memory to a dynamic window.

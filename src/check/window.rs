@@ -71,6 +71,8 @@ pub(crate) struct CheckedWindow {
     pub(super) world: Box<[u32]>,
     /// This rank's part.
     pub(super) own: Span,
+    /// The parts that this process has mapped; others are empty.
+    mapped: Box<[Span]>,
     pub(super) ranks: usize,
     /// Numbers of a clock.
     clocks: usize,
@@ -101,6 +103,8 @@ pub(crate) struct WindowRanks<'w> {
     /// All, by their numbers in the job.
     pub(crate) world: &'w [u32],
     pub(crate) own: Span,
+    /// The parts that this process has mapped; others are empty.
+    pub(crate) mapped: Box<[Span]>,
     /// Whether ranks may store to each other's parts without a call.
     pub(crate) is_shared: bool,
     pub(crate) ops: ConcurrentOps,
@@ -182,6 +186,7 @@ impl CheckedWindow {
             rank: of.rank,
             world: of.world.into(),
             own: of.own,
+            mapped: of.mapped,
             ranks,
             clocks,
             words: segment.place_all(at, Self::words_of(ranks) * clocks)?,
@@ -218,6 +223,11 @@ impl CheckedWindow {
     fn page_numbers(&self, target: u32) -> Range<usize> {
         let [first, end] = [0, 1].map(|more| self.first_page[target as usize + more] as usize);
         first..end
+    }
+
+    /// Where the part of a rank is in this process, if it is; the own part also if it is not mapped from the segment.
+    pub(super) fn span_here(&self, rank: u32) -> Span {
+        if rank == self.rank { self.own } else { self.mapped[rank as usize] }
     }
 
     /// The words of a granule of a part.
@@ -382,7 +392,7 @@ impl CheckedWindow {
 
     /// The window is freed.
     pub(crate) fn freed(&self, checker: &Checker, waiter: &Waiter<'_>) {
-        checker.unwatch_part(waiter, self);
+        checker.unwatch_parts(waiter, self);
         checker.forget(self.block, waiter);
     }
 
@@ -443,7 +453,7 @@ impl CheckedWindow {
             self.judge((checker, waiter), of, accessed, stored)
         };
         let done = self.act(waiter, (access.kind, target), accessed, judge, act);
-        self.access_own_buffers((checker, waiter), (access, target), &accessed.buffers);
+        self.access_buffers_in_parts((checker, waiter), (access, target), &accessed.buffers);
         done
     }
 
@@ -498,18 +508,17 @@ impl CheckedWindow {
         }
     }
 
-    /// The program itself has accessed this rank's part, at that line. Blocks while another rank accesses the part.
+    /// The program itself has accessed the part of a rank, at that line. Blocks while another rank accesses the part.
     pub(super) fn own_access(
         &self,
-        checker: &Checker,
-        waiter: &Waiter<'_>,
-        (access, line): (&CheckedAccess, &str),
+        (checker, waiter): (&Checker, &Waiter<'_>),
+        (access, target, line): (&CheckedAccess, u32, &str),
         accessed: &AccessedBytes<'_>,
     ) {
-        let access = (access, self.rank, Some(line));
+        let access = (access, target, Some(line));
         let judge = |_| self.judge((checker, waiter), access, accessed, &[]);
         // If the job ends, so does the check.
-        let new = self.parts[self.rank as usize].lock.0.run(SITES, waiter, judge);
+        let new = self.parts[target as usize].lock.0.run(SITES, waiter, judge);
         report::print(&new.unwrap_or_default());
     }
 

@@ -173,6 +173,7 @@ impl Making<'_> {
             rank,
             world: comm.world_ranks(),
             own: span_of_part(parts, unmapped, rank),
+            mapped: (0..comm.size()).map(|rank| parts.part(rank).span).collect(),
             is_shared: *flavour == Flavour::Shared,
             ops: hints.concurrent_ops,
         };
