@@ -181,7 +181,8 @@ struct Line {
     /// Checks the one-sided operations of all ranks for accesses to the same bytes that nothing orders, and
     /// prints both, with the program's lines. The job then ends with code 124; with --check=report, with
     /// its own. With --check=late operations also take effect as late as MPI permits: no put, get or
-    /// accumulate before the call that completes it. --check=late,report does both
+    /// accumulate before the call that completes it. --check=separate also prints what only the separate
+    /// memory model forbids. Commas separate several of them
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "", value_parser = check)]
     check: Option<Check>,
@@ -342,6 +343,8 @@ pub struct Check {
     pub only_reports: bool,
     /// Operations take effect only when a call completes them.
     pub is_late: bool,
+    /// Accesses are also checked by the separate memory model.
+    pub is_separate: bool,
 }
 
 /// A checked command line.
@@ -390,6 +393,7 @@ impl Options {
         Observation {
             is_checked: self.check.is_some(),
             is_late: self.check.is_some_and(|check| check.is_late),
+            is_separate: self.check.is_some_and(|check| check.is_separate),
             is_counted: self.stats || self.report.is_some(),
             is_traced: self.trace.is_some(),
         }
@@ -673,7 +677,13 @@ fn check(text: &str) -> Result<Check, String> {
             "end" => check.only_reports = false,
             "report" => check.only_reports = true,
             "late" => check.is_late = true,
-            _ => return Err("it is --check, or --check= with report, late or both".to_owned()),
+            "separate" => check.is_separate = true,
+            _ => {
+                return Err(
+                    "it is --check, or --check= with report, late, separate or several of them"
+                        .to_owned(),
+                );
+            }
         }
     }
     Ok(check)
@@ -853,15 +863,16 @@ mod tests {
 
     #[test]
     fn a_check_takes_its_value_by_an_equals_sign() {
-        for (line, only_reports, is_late) in [
-            ("--check", false, false),
-            ("--check=end", false, false),
-            ("--check=report", true, false),
-            ("--check=late", false, true),
-            ("--check=late,report", true, true),
-            ("--check=report,late", true, true),
+        for (line, only_reports, is_late, is_separate) in [
+            ("--check", false, false, false),
+            ("--check=end", false, false, false),
+            ("--check=report", true, false, false),
+            ("--check=late", false, true, false),
+            ("--check=separate", false, false, true),
+            ("--check=late,report", true, true, false),
+            ("--check=report,separate,late", true, true, true),
         ] {
-            let check = Check { only_reports, is_late };
+            let check = Check { only_reports, is_late, is_separate };
             let options = options(&["-n", "2", line, "./app"]).unwrap();
             assert_eq!(
                 (options.check, &options.programs[0].arguments[..]),

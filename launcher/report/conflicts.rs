@@ -48,17 +48,26 @@ fn access(access: &ConflictAccess) -> Value {
 
 /// The last message of a checked job that ends with `code`, if it has found anything.
 pub fn summary(found: Conflicts, code: u8) -> Option<String> {
-    let Conflicts { pairs, times, is_incomplete } = found;
+    let Conflicts { pairs, times, is_incomplete, unportable } = found;
     let missed = "a table of the check was full, so conflicts may have been missed";
-    match (pairs, is_incomplete) {
-        (0, false) => None,
-        (0, true) => Some(format!("note: {missed}")),
-        (pairs, _) => {
-            let calls =
-                if pairs == 1 { "pair of calls conflicts" } else { "pairs of calls conflict" };
-            let missed = if is_incomplete { format!("; {missed}") } else { String::new() };
-            let times = if times == 1 { "once".into() } else { format!("{times} times") };
-            Some(format!("{pairs} {calls}, {times} in all{missed}; exit code {code}"))
-        }
+    let separate = match unportable {
+        0 => None,
+        1 => Some("1 pair of calls is not portable to the separate memory model".to_owned()),
+        _ => Some(format!(
+            "{unportable} pairs of calls are not portable to the separate memory model"
+        )),
+    };
+    let mut parts = Vec::new();
+    if pairs != 0 {
+        let calls = if pairs == 1 { "pair of calls conflicts" } else { "pairs of calls conflict" };
+        let times = if times == 1 { "once".into() } else { format!("{times} times") };
+        parts.push(format!("{pairs} {calls}, {times} in all"));
+    }
+    parts.extend(separate);
+    parts.extend(is_incomplete.then(|| missed.to_owned()));
+    match (&parts[..], pairs) {
+        ([], _) => None,
+        (parts, 0) => Some(format!("note: {}", parts.join("; "))),
+        (parts, _) => Some(format!("{}; exit code {code}", parts.join("; "))),
     }
 }

@@ -23,6 +23,7 @@ mod own;
 mod report;
 mod requests;
 mod rules;
+mod separate;
 mod shadow;
 mod stores;
 mod threads;
@@ -94,6 +95,8 @@ pub(crate) struct Checker {
     rank: u32,
     /// Whether operations take effect late.
     pub(crate) is_late: bool,
+    /// Whether accesses are also checked by the separate memory model.
+    is_separate: bool,
     words: Placed<CheckWords>,
     sites: PlacedSlice<SiteWords>,
     conflicts: PlacedSlice<ConflictWords>,
@@ -118,6 +121,8 @@ struct CheckState {
     open_local: Numbers<OpenKey>,
     /// Operations that a thread has completed, the latest ones, where other threads may also complete them.
     done: VecDeque<(OpenKey, u32)>,
+    /// Stores of the program that are not in the public copy of the separate model, by the blocks of their windows.
+    unpublished: Vec<(u64, u32)>,
     /// Operations that were open until now, and count as an entry until this rank records a new one.
     closed: Vec<u32>,
     /// The numbers of the program's lines, by their addresses.
@@ -163,13 +168,14 @@ impl Checker {
     /// The checker of a rank, if its job is checked.
     pub(crate) fn join(segment: &Arc<Segment>, rank: u32) -> Result<Option<Box<Checker>>> {
         let Some(tables) = segment.layout().check else { return Ok(None) };
-        let is_late = segment.layout().is_late;
+        let (is_late, is_separate) = (segment.layout().is_late, segment.layout().is_separate);
         let [ranks, clocks] = [segment.layout().ranks, segment.layout().clocks].map(|n| n as usize);
         let state = CheckState {
             threads: Threads::new(rank, ranks, clocks),
             open: Numbers::default(),
             open_local: Numbers::default(),
             done: VecDeque::new(),
+            unpublished: Vec::new(),
             closed: Vec::new(),
             sites: Numbers::default(),
             lines: HashMap::new(),
@@ -182,6 +188,7 @@ impl Checker {
         Ok(Some(Box::new(Checker {
             rank,
             is_late,
+            is_separate,
             words: segment.place(tables.words)?,
             sites: segment.place_all(tables.sites, CheckTables::SITES as usize)?,
             conflicts: segment.place_all(tables.conflicts, CheckTables::CONFLICTS as usize)?,
@@ -319,15 +326,18 @@ impl Checker {
 
     /// Open operations of this thread are complete now.
     fn close(&self, state: &mut CheckState, which: Which, is_one: impl Fn(&OpenKey) -> bool) {
-        let CheckState { open, open_local, done, closed, threads, .. } = state;
+        let CheckState { open, open_local, done, closed, threads, unpublished, .. } = state;
         let (slot, stamp) = (threads.current(), threads.stamp());
         let open = if which == Which::Local { open_local } else { open };
         // Other threads may also complete them.
         let is_shared = threads.used() > 1 && which == Which::Operations;
         for (key, number) in open.extract_if(|key, _| key.slot == slot && is_one(key)) {
             self.operation_at(number).completed.store(stamp);
+            let kind = AccessKind::of_word((key.what >> 8) as u8);
             if is_shared {
                 done.push_back((key, number));
+            } else if self.is_separate && kind == AccessKind::Store {
+                unpublished.push((key.window, number));
             } else {
                 closed.push(number);
             }
@@ -425,6 +435,7 @@ impl Checker {
         operation.issued.store(state.threads.stamp());
         operation.completed.store(0);
         operation.completed_by_other.store(0);
+        operation.public.store(0);
         operation.window.store(at);
         let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };
         open.insert(key, number);
@@ -505,6 +516,7 @@ impl Checker {
             state.open.retain(|_, number| of_others(number));
             state.open_local.retain(|_, number| of_others(number));
             state.done.retain(|(_, number)| of_others(number));
+            state.unpublished.retain(|(_, number)| of_others(number));
             let most = self.operations.len() as u32 - 1;
             for number in 1..=self.words.operations.used.load().min(most) {
                 let operation = self.operation_at(number);

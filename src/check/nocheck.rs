@@ -43,7 +43,7 @@ fn is_false(a: usize, b: usize) -> bool {
 
 impl CheckedWindow {
     /// What a rank has done as an origin of a target.
-    fn origin(&self, target: u32, rank: u32) -> &OriginWords {
+    pub(super) fn origin(&self, target: u32, rank: u32) -> &OriginWords {
         &self.origins[target as usize * self.ranks + rank as usize]
     }
 

@@ -1,6 +1,6 @@
 //! What was found: records that outlive the ranks, and sentences.
 
-use super::shadow::GRANULE_BYTES;
+use super::shadow::{Finding, GRANULE_BYTES};
 use super::{AccessKind, CheckState, Checker, threads};
 use crate::call::Call;
 use crate::datatype::Datatype;
@@ -19,6 +19,7 @@ pub(super) struct FoundConflict {
     bytes: Range<u64>,
     /// Granules in which it was found.
     times: u32,
+    finding: Finding,
 }
 
 /// What all ranks of a job have found.
@@ -26,6 +27,8 @@ pub(super) struct FoundConflict {
 pub struct Conflicts {
     /// Pairs of lines, or of calls where lines are unknown.
     pub pairs: u32,
+    /// Pairs that only the separate memory model forbids, which do not count as conflicts.
+    pub unportable: u32,
     /// How often such pairs conflicted.
     pub times: u64,
     /// Whether some may be missing, because a table was full.
@@ -40,8 +43,12 @@ impl Conflicts {
         let words: &CheckWords = mapping.view(tables.words)?;
         let pairs = words.conflicts.load().min(CheckTables::CONFLICTS);
         let all: &[ConflictWords] = mapping.views(tables.conflicts, pairs as usize)?;
-        let times = all.iter().map(|one| u64::from(one.count.load())).sum();
-        Ok(Some(Conflicts { pairs, times, is_incomplete: words.is_full.load() != 0 }))
+        let is_conflict = |one: &&ConflictWords| !Reason::of_word(one.reason.load()).is_separate();
+        let conflicts = || all.iter().filter(is_conflict);
+        let times = conflicts().map(|one| u64::from(one.count.load())).sum();
+        let (all, pairs) = (pairs, conflicts().count() as u32);
+        let (unportable, is_incomplete) = (all - pairs, words.is_full.load() != 0);
+        Ok(Some(Conflicts { pairs, unportable, times, is_incomplete }))
     }
 }
 
@@ -109,10 +116,16 @@ pub(super) enum Reason {
     Held,
     /// A rank asserts by its start that the target has posted.
     NotPosted,
+    /// In the separate model: an update is not visible to the owner.
+    NotPrivate,
+    /// A store of the owner is not visible to others.
+    NotPublic,
+    /// A store and an update of one part, of different bytes.
+    Disjoint,
 }
 
 /// All reasons, by their numbers.
-const REASONS: [Reason; 11] = [
+const REASONS: [Reason; 14] = [
     Reason::Own,
     Reason::Incomplete,
     Reason::Local,
@@ -124,9 +137,21 @@ const REASONS: [Reason; 11] = [
     Reason::NoPut,
     Reason::Held,
     Reason::NotPosted,
+    Reason::NotPrivate,
+    Reason::NotPublic,
+    Reason::Disjoint,
 ];
 
 impl Reason {
+    fn of_word(word: u32) -> Reason {
+        REASONS.get(word as usize).copied().unwrap_or(Reason::Unordered)
+    }
+
+    /// Whether the separate model alone forbids it.
+    fn is_separate(self) -> bool {
+        matches!(self, Reason::NotPrivate | Reason::NotPublic | Reason::Disjoint)
+    }
+
     /// Whether the first of the two asserts what is not true.
     fn is_assertion(self) -> bool {
         matches!(self, Reason::NoStore | Reason::NoPut | Reason::Held | Reason::NotPosted)
@@ -146,7 +171,7 @@ impl Conflict {
     }
 
     fn read(sites: &[SiteWords], one: &ConflictWords) -> Conflict {
-        let reason = REASONS.get(one.reason.load() as usize).copied().unwrap_or(Reason::Unordered);
+        let reason = Reason::of_word(one.reason.load());
         let access = |side: usize| {
             let what = one.what[side].load();
             let kind = AccessKind::of_word((what >> 8) as u8);
@@ -181,18 +206,19 @@ impl Conflict {
     }
 
     /// Which rule of MPI the program breaks: "conflict" of accesses to a window, "buffer" for accesses to the first
-    /// operation's buffer, or "assertion" for the first call's.
+    /// operation's buffer, "assertion" for the first call's, or "separate" if only the separate memory model forbids it.
     pub fn rule(&self) -> &'static str {
         match self.reason {
             Reason::Buffer => "buffer",
             reason if reason.is_assertion() => "assertion",
+            reason if reason.is_separate() => "separate",
             _ => "conflict",
         }
     }
 
     /// Why nothing orders the two.
     pub fn reason(&self) -> String {
-        let ([a, b], [first, second]) = (self.ranks(), self.calls());
+        let ([_, b], [first, second]) = (self.ranks(), self.calls());
         let [one, other] = self.accesses.each_ref().map(|access| (access.datatype, access.op));
         if let ((datatype, Some(op)), (same, Some(another))) = (one, other)
             && datatype == same
@@ -212,6 +238,30 @@ impl Conflict {
                 a = self.place(0),
                 b = self.place(1)
             ),
+            Reason::NoStore | Reason::NoPut | Reason::Held | Reason::NotPosted => self.asserted(),
+            Reason::Buffer => {
+                format!("the {first} may use its buffer until it is complete in this process")
+            }
+            Reason::UsedBuffer => self.used_buffer(),
+            Reason::NotPrivate => {
+                format!("the {first} need not be visible to the loads and stores of rank {b} yet")
+            }
+            Reason::NotPublic => format!("the {first} need not be visible to operations yet"),
+            Reason::Disjoint => format!(
+                "a {first} and a {second} of other bytes of one part may overwrite each other's"
+            ),
+            Reason::Local | Reason::Unordered | Reason::Threads => format!(
+                "nothing synchronises {} with {} between the two",
+                self.place(0),
+                self.place(1)
+            ),
+        }
+    }
+
+    /// [`Conflict::reason`] of an assertion.
+    fn asserted(&self) -> String {
+        let ([a, b], [first, second]) = (self.ranks(), self.calls());
+        match self.reason {
             Reason::NoStore => format!(
                 "rank {a} asserts MPI_MODE_NOSTORE, that it has not stored to its part since it synchronised last"
             ),
@@ -222,18 +272,9 @@ impl Conflict {
                 "rank {a} asserts MPI_MODE_NOCHECK, that no conflicting lock is held meanwhile, but nothing orders its \
                  {first} and the {second} of rank {b}"
             ),
-            Reason::NotPosted => format!(
+            _ => format!(
                 "rank {a} asserts MPI_MODE_NOCHECK, that rank {b} has posted before, but nothing orders the post before \
                  the start"
-            ),
-            Reason::Buffer => {
-                format!("the {first} may use its buffer until it is complete in this process")
-            }
-            Reason::UsedBuffer => self.used_buffer(),
-            Reason::Local | Reason::Unordered | Reason::Threads => format!(
-                "nothing synchronises {} with {} between the two",
-                self.place(0),
-                self.place(1)
             ),
         }
     }
@@ -277,6 +318,15 @@ impl Conflict {
                     "{} needs a flush_local, or the end of the epoch, before that",
                     self.place(0)
                 )
+            }
+            Reason::NotPrivate => {
+                format!("rank {target} needs a fence, wait, lock, lock_all or sync of the window between the two")
+            }
+            Reason::NotPublic => {
+                format!("rank {target} needs a fence, post, unlock, unlock_all or sync of the window between the two")
+            }
+            Reason::Disjoint => {
+                "put them into different epochs, with a synchronisation of the window between the two".to_owned()
             }
             Reason::Threads => {
                 "a barrier of the threads, a mutex or the end of one of them would".to_owned()
@@ -349,6 +399,11 @@ impl fmt::Display for Conflict {
             "assertion" if matches!(self.reason, Reason::Held | Reason::NotPosted) => {
                 writeln!(f, "onesided: wrong assertion in window '{window}', about rank {target}:")?
             }
+            "separate" => writeln!(
+                f,
+                "onesided: not portable to the separate memory model, in window '{window}', bytes {first} to {last} \
+                 of rank {target}:"
+            )?,
             "assertion" => writeln!(
                 f,
                 "onesided: wrong assertion in window '{window}', bytes {first} to {last} of rank {target}:"
@@ -376,8 +431,17 @@ impl fmt::Display for Conflict {
 }
 
 impl FoundConflict {
+    /// Whether it is with that operation.
+    pub(super) fn is_with(&self, number: u32) -> bool {
+        self.number == number
+    }
+
     /// Adds bytes that an earlier operation accesses, too.
-    pub(super) fn add(all: &mut Vec<FoundConflict>, number: u32, bytes: Range<u64>) {
+    pub(super) fn add(
+        all: &mut Vec<FoundConflict>,
+        (number, finding): (u32, Finding),
+        bytes: Range<u64>,
+    ) {
         let granules = bytes.end.div_ceil(GRANULE_BYTES) - bytes.start / GRANULE_BYTES;
         match all.iter_mut().find(|found| found.number == number) {
             Some(found) => {
@@ -386,7 +450,10 @@ impl FoundConflict {
                     found.bytes.end = bytes.end;
                 }
             }
-            None => all.push(FoundConflict { number, bytes, times: granules as u32 }),
+            None => {
+                let times = granules as u32;
+                all.push(FoundConflict { number, bytes, times, finding });
+            }
         }
     }
 }
@@ -451,7 +518,7 @@ pub(super) fn record(
     let new = |one: &FoundConflict| {
         let operations = [one.number, number].map(|at| checker.operation_at(at));
         let pair = operations.map(|of| (of.site.load(), of.what.load()));
-        let words = new_pair(checker, pair, one.times)?;
+        let words = new_pair(checker, pair, (one.times, one.finding.is_separate()))?;
         for (word, of) in words.ranks.iter().zip(operations) {
             word.store(of.rank.load());
         }
@@ -461,7 +528,12 @@ pub(super) fn record(
             word.store(if has_threads { thread } else { 0 });
         }
         let of = (checker.text(state, window), target);
-        let reason = reason((clock, checker.ranks), operations);
+        let reason = match one.finding {
+            Finding::Conflict => reason((clock, checker.ranks), operations),
+            Finding::NotPrivate => Reason::NotPrivate,
+            Finding::NotPublic => Reason::NotPublic,
+            Finding::Disjoint => Reason::Disjoint,
+        };
         Some(publish(checker, words, of, reason, &one.bytes))
     };
     found.iter().filter_map(new).collect()
@@ -476,18 +548,23 @@ pub(super) fn record_pair(
     reason: Reason,
     bytes: &Range<u64>,
 ) -> Option<Conflict> {
-    let words = new_pair(checker, pair, 1)?;
+    let words = new_pair(checker, pair, (1, false))?;
     words.ranks.iter().zip(ranks).for_each(|(word, rank)| word.store(rank));
     Some(publish(checker, words, of, reason, bytes))
 }
 
 /// Counts a conflict of two lines and descriptions. Returns a record for it if it is their first one, and the table is
 /// not full.
-fn new_pair(checker: &Checker, pair: [(u32, u32); 2], times: u32) -> Option<&ConflictWords> {
+fn new_pair(
+    checker: &Checker,
+    pair: [(u32, u32); 2],
+    (times, is_separate): (u32, bool),
+) -> Option<&ConflictWords> {
     let known = checker.words.conflicts.load();
     for one in checker.conflicts.iter().take(known as usize) {
         let other = [0, 1].map(|side| (one.sites[side].load(), one.what[side].load()));
-        if other == pair || [other[1], other[0]] == pair {
+        let is_alike = Reason::of_word(one.reason.load()).is_separate() == is_separate;
+        if is_alike && (other == pair || [other[1], other[0]] == pair) {
             one.count.store(one.count.load().saturating_add(times));
             return None;
         }

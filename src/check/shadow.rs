@@ -8,8 +8,8 @@
 
 use super::rules::{AccessKind, Rule};
 use super::{CheckedAccess, Checker, threads};
-use crate::prim::{Waiter, Word32};
-use crate::shm::ChainWords;
+use crate::prim::{Waiter, Word32, Word64};
+use crate::shm::{ChainWords, OperationWords};
 use std::iter::successors;
 
 /// Bytes of a granule.
@@ -35,6 +35,9 @@ pub(super) struct Accessing<'c> {
     datatype: u32,
     /// The operation of an accumulate, as of [`CheckedAccess`].
     op: u32,
+    /// Whether it is also judged by the separate model; of an access of the owner, what its private copy has.
+    is_separate: bool,
+    seen: Option<Vec<u64>>,
     /// The latest answer: neighbours mostly have the same entries.
     latest: (u32, Judgement),
     /// Memory for the entries of a granule.
@@ -46,8 +49,28 @@ pub(super) struct Accessing<'c> {
 /// How an earlier access stands to the present one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Judgement {
-    pub(super) conflicts: bool,
+    pub(super) found: Option<Finding>,
     pub(super) is_replaced: bool,
+}
+
+/// What is wrong with two accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// They conflict.
+    Conflict,
+    /// In the separate model: the earlier one is not visible in the owner's private copy.
+    NotPrivate,
+    /// The earlier one is not visible in the public copy.
+    NotPublic,
+    /// The same of accesses to other bytes of the part.
+    Disjoint,
+}
+
+impl Finding {
+    /// Whether the unified model permits them.
+    pub(super) fn is_separate(self) -> bool {
+        self != Finding::Conflict
+    }
 }
 
 /// The words of a granule, as numbers.
@@ -84,6 +107,8 @@ impl<'c> Accessing<'c> {
             kind: access.kind,
             datatype: access.datatype.into(),
             op: access.op.into(),
+            is_separate: false,
+            seen: None,
             latest: (0, Judgement::default()),
             scratch: Vec::new(),
             freed: (Vec::new(), Vec::new()),
@@ -97,10 +122,12 @@ impl<'c> Accessing<'c> {
         &mut self,
         granules: &[Word32],
         mask: u32,
-        mut found: impl FnMut(usize, u32, u32),
+        mut found: impl FnMut(usize, u32, u32, Finding),
     ) -> (usize, bool) {
         let (before, mut conflicts) = (entries_of(granules), Vec::new());
-        let after = self.follow(before, mask, |number, shared| conflicts.push((number, shared)));
+        let after = self.follow(before, mask, |number, shared, finding| {
+            conflicts.push((number, shared, finding));
+        });
         let next = after.unwrap_or(before);
         let mut alike = 0;
         for granule in granules.chunks_exact(WORDS) {
@@ -114,18 +141,25 @@ impl<'c> Accessing<'c> {
         }
         self.recount(before, next, alike as u32);
         for at in 0..if conflicts.is_empty() { 0 } else { alike } {
-            conflicts.iter().for_each(|(number, shared)| found(at, *number, *shared));
+            conflicts.iter().for_each(|(number, shared, of)| found(at, *number, *shared, *of));
         }
         (alike, after.is_some())
     }
 
     /// Calls `found` with each earlier operation on the bytes `mask` of a granule that conflicts, and the bytes.
-    pub(super) fn look(&mut self, granule: &[Word32], mask: u32, mut found: impl FnMut(u32, u32)) {
+    pub(super) fn look(
+        &mut self,
+        granule: &[Word32],
+        mask: u32,
+        mut found: impl FnMut(u32, u32, Finding),
+    ) {
         let entries = self.gather(entries_of(granule));
         for entry in &entries {
             let (number, shared) = (number_of(*entry), entry & mask);
-            if shared != 0 && self.judge(number).conflicts {
-                found(number, shared);
+            if shared != 0
+                && let Some(finding) = self.judge(number).found
+            {
+                found(number, shared, finding);
             }
         }
         self.scratch = entries;
@@ -145,6 +179,15 @@ impl<'c> Accessing<'c> {
         true
     }
 
+    /// The same in a part of the separate model, if `is_separate`. The owner's private copy has what is `seen`.
+    pub(super) fn in_part(self, is_separate: bool, seen: Option<Vec<u64>>) -> Accessing<'c> {
+        Accessing { is_separate, seen, ..self }
+    }
+
+    pub(super) fn kind(&self) -> AccessKind {
+        self.kind
+    }
+
     /// The number of the operation.
     pub(super) fn number(&self) -> u32 {
         self.number
@@ -159,11 +202,6 @@ impl<'c> Accessing<'c> {
     /// Whether this access is the only entry of the first of some granules, for all bytes.
     pub(super) fn is_only(&self, granules: &[Word32]) -> bool {
         entries_of(granules) == [self.number << NUMBER_SHIFT | BYTES, 0, 0, 0]
-    }
-
-    /// Whether an earlier operation on the same bytes conflicts.
-    pub(super) fn conflicts_with(&mut self, number: u32) -> bool {
-        self.judge(number).conflicts
     }
 
     /// As many entries less name an operation.
@@ -191,13 +229,13 @@ impl<'c> Accessing<'c> {
         &mut self,
         before: Entries,
         mask: u32,
-        mut found: impl FnMut(u32, u32),
+        mut found: impl FnMut(u32, u32, Finding),
     ) -> Option<Entries> {
         let mine = self.number << NUMBER_SHIFT;
         // Most granules have one entry, of the same operation or of none.
         if before == [mine | BYTES, 0, 0, 0] && mask == BYTES {
-            if self.judge(self.number).conflicts {
-                found(self.number, BYTES);
+            if let Some(finding) = self.judge(self.number).found {
+                found(self.number, BYTES, finding);
             }
             return Some(before);
         }
@@ -206,8 +244,8 @@ impl<'c> Accessing<'c> {
             let (number, shared) = (number_of(*entry), *entry & mask);
             if shared != 0 {
                 let judgement = self.judge(number);
-                if judgement.conflicts {
-                    found(number, shared);
+                if let Some(finding) = judgement.found {
+                    found(number, shared, finding);
                 }
                 if judgement.is_replaced {
                     *entry &= !mask;
@@ -319,7 +357,7 @@ impl<'c> Accessing<'c> {
     fn judge_anew(&self, number: u32) -> Judgement {
         let operation = self.checker.operation_at(number);
         let what = operation.what.load();
-        let kind = AccessKind::of_word((what >> 8) as u8);
+        let kind = kind_of(operation);
         let (datatype, op) = (what >> 16 & 0xff, what >> 24);
         let of_one_datatype = datatype == self.datatype;
         let rank = operation.rank.load();
@@ -346,11 +384,46 @@ impl<'c> Accessing<'c> {
             && completed == 0
             && by_other == 0
             && (self.kind.is_local() || self.kind.is_of_buffer());
+        let is_conflict = !is_ordered && !may_meet && !is_compared;
+        let is_excluded = self.kind.rule(kind) == Rule::Conflict && !is_compared;
+        let found = match is_conflict {
+            true => Some(Finding::Conflict),
+            false if is_excluded => self.separately(operation),
+            false => None,
+        };
         Judgement {
-            conflicts: !is_ordered && !may_meet && !is_compared,
+            found,
             is_replaced: is_ordered && self.kind.replaces(kind, of_one_datatype && op == self.op),
         }
     }
+}
+
+impl Accessing<'_> {
+    /// What the separate model forbids of an access that is ordered behind that operation.
+    fn separately(&self, earlier: &OperationWords) -> Option<Finding> {
+        let (of, kind) = ((earlier.rank.load(), self.checker.ranks), kind_of(earlier));
+        let is_known = |clock: &[u64], stamp: &Word64| {
+            let stamp = stamp.load();
+            stamp != 0 && threads::knows(clock, of, stamp)
+        };
+        let is_by_program = self.kind.is_local() || self.kind.is_of_buffer();
+        match (kind, &self.seen) {
+            (AccessKind::Put | AccessKind::Update, Some(seen)) if is_by_program => {
+                let is_seen = [&earlier.completed, &earlier.completed_by_other]
+                    .into_iter()
+                    .any(|stamp| is_known(seen, stamp));
+                (!is_seen).then_some(Finding::NotPrivate)
+            }
+            (AccessKind::Store, _) if self.is_separate && !is_by_program => {
+                (!is_known(self.clock, &earlier.public)).then_some(Finding::NotPublic)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn kind_of(operation: &OperationWords) -> AccessKind {
+    AccessKind::of_word((operation.what.load() >> 8) as u8)
 }
 
 /// Adds an entry, or its bytes to the one of that operation.

@@ -286,6 +286,9 @@ impl CheckedWindow {
         let clock = checker.known_by(rank);
         let mut accessing =
             Accessing::new((checker, waiter), (rank, &clock), number, &CheckedAccess::store());
+        if later.is_some() {
+            accessing = accessing.in_part(self.is_separate(checker), self.seen_by(checker, target));
+        }
         let (mut found, heads) = (Vec::new(), self.heads_of(target));
         for StoredPage { page: at, bits } in stored {
             if heads[*at].is_accessed.load() != 0 {
@@ -293,13 +296,24 @@ impl CheckedWindow {
             }
             self.add_record(&mut accessing, (target, *at), (number, bits));
         }
+        let first = stored.first().and_then(|StoredPage { page, bits }| {
+            let (granule, mask) = masks(bits).next()?;
+            Some(bytes_of((page * WORDS + granule) as u64, mask))
+        });
+        self.find_disjoint(&mut accessing, target, first, &mut found);
         let record =
             || report::record(checker, state, (&self.name, target), number, &found, &clock);
         let new = match found.is_empty() {
             true => None,
             false => checker.exclusively(waiter, record),
         };
-        accessing.release(number, 1);
+        if self.is_separate(checker) && later.is_some() {
+            state.unpublished.push((self.block, number));
+        } else {
+            // Of stores that another rank has found it is not known what has published them.
+            checker.operation_at(number).public.store(threads::ALWAYS);
+            accessing.release(number, 1);
+        }
         accessing.finish();
         new.unwrap_or_default()
     }
@@ -313,15 +327,15 @@ impl CheckedWindow {
         found: &mut Vec<FoundConflict>,
     ) {
         let whole = self.heads_of(target)[page].whole.load();
-        let conflicts = whole != 0 && accessing.conflicts_with(whole);
+        let of_page = if whole == 0 { None } else { accessing.judge(whole).found };
         for (granule, mask) in masks(bits) {
             let granule = (page * WORDS + granule) as u64;
-            if conflicts {
-                FoundConflict::add(found, whole, bytes_of(granule, mask));
+            if let Some(finding) = of_page {
+                FoundConflict::add(found, (whole, finding), bytes_of(granule, mask));
             }
             let Some(words) = self.granule(target, granule) else { continue };
-            accessing.look(words, mask, |number, shared| {
-                FoundConflict::add(found, number, bytes_of(granule, shared));
+            accessing.look(words, mask, |number, shared, finding| {
+                FoundConflict::add(found, (number, finding), bytes_of(granule, shared));
             });
         }
     }
@@ -395,15 +409,16 @@ impl CheckedWindow {
             }
             for (number, stored) in head.numbers.iter().zip(0..) {
                 let number = number.load();
-                if number == 0 || !accessing.conflicts_with(number) {
+                if number == 0 {
                     continue;
                 }
+                let Some(finding) = accessing.judge(number).found else { continue };
                 let stored = &pages[at as usize].bytes[stored];
                 for (granule, mask) in masks(&stored.each_ref().map(Word64::load)) {
                     let granule = at * WORDS as u64 + granule as u64;
                     let shared = mask & mask_of(granule, part);
                     if shared != 0 {
-                        FoundConflict::add(found, number, bytes_of(granule, shared));
+                        FoundConflict::add(found, (number, finding), bytes_of(granule, shared));
                     }
                 }
             }
@@ -553,6 +568,7 @@ impl Checker {
         operation.issued.store(since);
         operation.completed.store(since);
         operation.completed_by_other.store(0);
+        operation.public.store(0);
         operation.window.store(window);
         Some(number)
     }

@@ -16,6 +16,7 @@
 use super::assertions::LatestStore;
 use super::late::LateAccesses;
 use super::report::{self, Conflict, FoundConflict};
+use super::separate::OwnerView;
 use super::shadow::{Accessing, GRANULE_BYTES, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, mask_of};
 use super::{AccessKind, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer, SITES};
@@ -87,6 +88,8 @@ pub(crate) struct CheckedWindow {
     pub(super) fences: Word32,
     pub(super) latest_store: LatestStore,
     pub(super) late: LateAccesses,
+    pub(super) is_shared: bool,
+    pub(super) owner_view: OwnerView,
     /// Which operations concurrent accumulates of one element may have.
     ops: ConcurrentOps,
     pages: PlacedSlice<PageWords>,
@@ -197,6 +200,8 @@ impl CheckedWindow {
             fences: Word32::default(),
             latest_store: LatestStore::default(),
             late: LateAccesses::default(),
+            is_shared: of.is_shared,
+            owner_view: OwnerView::default(),
             ops: of.ops,
             heads: segment.place_all(at + tables.heads, pages as usize)?,
             pages: segment.place_all(at + tables.pages, pages as usize)?,
@@ -268,6 +273,7 @@ impl CheckedWindow {
     /// This rank is about to arrive at its fence of that number.
     pub(crate) fn fencing(&self, checker: &Checker, waiter: &Waiter<'_>, fence: u32) {
         self.flushed(checker, waiter, Call::Fence, None);
+        self.published(checker);
         checker.publish(self.fence_clock(fence, self.rank as usize));
         self.fences.store(fence.wrapping_add(1));
         self.latest_store.clear();
@@ -276,6 +282,7 @@ impl CheckedWindow {
     /// All ranks have arrived there.
     pub(crate) fn fenced(&self, checker: &Checker, fence: u32) {
         checker.merge((0..self.ranks).map(|rank| self.fence_clock(fence, rank)));
+        self.seen(checker);
     }
 
     /// This rank has got a lock of a target.
@@ -287,6 +294,7 @@ impl CheckedWindow {
             }
         };
         checker.merge(all);
+        self.seen(checker);
         self.latest_store.clear();
     }
 
@@ -299,6 +307,7 @@ impl CheckedWindow {
         (held, nocheck): (LockType, bool),
     ) {
         self.flushed(checker, waiter, Call::Unlock, Some(target));
+        self.published(checker);
         self.releasing(checker, Holding { held, nocheck, target: Some(target) });
         self.latest_store.clear();
         let any = self.of_target(target, OfTarget::Any);
@@ -316,12 +325,14 @@ impl CheckedWindow {
     /// This rank holds lock_all.
     pub(crate) fn locked_all(&self, checker: &Checker) {
         checker.merge([self.of_window(OfWindow::Exclusive)]);
+        self.seen(checker);
         self.latest_store.clear();
     }
 
     /// It is about to release it.
     pub(crate) fn unlocking_all(&self, checker: &Checker, waiter: &Waiter<'_>, nocheck: bool) {
         self.flushed(checker, waiter, Call::UnlockAll, None);
+        self.published(checker);
         self.releasing(checker, Holding { held: LockType::Shared, nocheck, target: None });
         self.latest_store.clear();
         if !nocheck {
@@ -331,6 +342,7 @@ impl CheckedWindow {
 
     /// This rank is about to notify its origins of a post.
     pub(crate) fn posting(&self, checker: &Checker) {
+        self.published(checker);
         checker.raise([self.of_target(self.rank, OfTarget::Posts)]);
         self.latest_store.clear();
     }
@@ -352,6 +364,7 @@ impl CheckedWindow {
     /// The origins have completed.
     pub(crate) fn waited(&self, checker: &Checker) {
         checker.merge([self.of_target(self.rank, OfTarget::Completes)]);
+        self.seen(checker);
         self.latest_store.clear();
         self.unexposed();
     }
@@ -377,6 +390,13 @@ impl CheckedWindow {
     /// The owner of a part has seen what another rank has announced there.
     pub(crate) fn noticed(&self, checker: &Checker, target: u32) {
         checker.merge([self.of_target(target, OfTarget::Rung)]);
+    }
+
+    /// This rank makes the two copies of its part the same (`MPI_Win_sync`).
+    pub(crate) fn synced(&self, checker: &Checker) {
+        self.published(checker);
+        self.noticed(checker, self.rank);
+        self.seen(checker);
     }
 
     /// This rank is about to update elements of the target by an accumulate. Accumulates order what ranks do
@@ -554,12 +574,16 @@ impl CheckedWindow {
         let Some(number) = number else { return new };
         let clock = state.threads.take_clock();
         let of_this = (checker.rank, &*clock);
-        let mut accessing = Accessing::new((checker, waiter), of_this, number, access);
+        let seen = self.seen_by(checker, target);
+        let mut accessing = Accessing::new((checker, waiter), of_this, number, access)
+            .in_part(self.is_separate(checker), seen);
         let mut found = Vec::new();
         for part in &accessed.runs {
             self.touch_pages(&mut accessing, target, *part, &mut found);
             self.touch(&mut accessing, target, *part, &mut found);
         }
+        let first = accessed.runs.first().map(|run| run.start..run.start + run.bytes.max(1));
+        self.find_disjoint(&mut accessing, target, first, &mut found);
         accessing.finish();
         if !found.is_empty() {
             let of = (&*self.name, target);
@@ -628,9 +652,10 @@ impl CheckedWindow {
             if before != number && !judgement.is_replaced {
                 return false;
             }
-            if judgement.conflicts {
+            if let Some(finding) = judgement.found {
                 let start = (page * PageWords::BYTES) as u64;
-                FoundConflict::add(found, before, start..start + PageWords::BYTES as u64);
+                let bytes = start..start + PageWords::BYTES as u64;
+                FoundConflict::add(found, (before, finding), bytes);
             }
         }
         if before != number {
@@ -690,9 +715,10 @@ impl CheckedWindow {
             let is_whole = granule < whole && mask.count_ones() as u64 == GRANULE_BYTES;
             let until = if is_whole { whole } else { granule + 1 };
             let Some(words) = self.granules(target, granule..until) else { break };
-            let (granules, is_recorded) = accessing.access(words, mask, |at, number, shared| {
-                FoundConflict::add(found, number, bytes_of(granule + at as u64, shared));
-            });
+            let (granules, is_recorded) =
+                accessing.access(words, mask, |at, number, shared, of| {
+                    FoundConflict::add(found, (number, of), bytes_of(granule + at as u64, shared));
+                });
             if !is_recorded {
                 accessing.checker.words.is_full.store(1);
             }

@@ -60,6 +60,8 @@ pub(crate) struct OperationWords {
     pub(crate) completed: Word64,
     /// The same of another thread of its rank that has completed it.
     pub(crate) completed_by_other: Word64,
+    /// Of a store, the same when it became visible in the public copy of the separate model.
+    pub(crate) public: Word64,
     /// The block of its window; zero in a free record.
     pub(crate) window: Word64,
 }
@@ -92,6 +94,8 @@ pub(crate) struct PartWords {
     /// and their lines.
     pub(crate) noput_fences: [Word32; 2],
     pub(crate) noput_sites: [Word32; 2],
+    /// The owner's latest store, in a job that is checked by the separate model.
+    pub(crate) latest_store: Word32,
     /// 1 if the owner asserts it by its post, and that line.
     pub(crate) noput: Word32,
     pub(crate) noput_site: Word32,
@@ -106,6 +110,9 @@ pub(crate) struct OriginWords {
     pub(crate) posted: Word64,
     pub(crate) posts: Word32,
     pub(crate) starts: Word32,
+    /// Its latest update, as of [`PartWords::latest_store`].
+    pub(crate) latest_update: Word32,
+    pub(crate) _unused: Word32,
 }
 
 /// A lock that a rank holds or has held.

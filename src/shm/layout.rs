@@ -49,6 +49,8 @@ pub(crate) struct SegmentLayout {
     pub(crate) clocks: u32,
     /// Whether operations of a checked job take effect only when a call completes them.
     pub(crate) is_late: bool,
+    /// Whether its accesses are also checked by the separate memory model.
+    pub(crate) is_separate: bool,
     /// Whether the segment has space for more staging buffers.
     is_large: bool,
     pub(crate) slots: u64,
@@ -87,6 +89,8 @@ pub struct Observation {
     pub is_checked: bool,
     /// Then also whether operations take effect only when a call completes them.
     pub is_late: bool,
+    /// Then also whether accesses are checked by the separate memory model.
+    pub is_separate: bool,
     /// How many calls, and for how long.
     pub is_counted: bool,
     /// When each call begins and ends, which the launcher writes to a file.
@@ -259,11 +263,11 @@ impl SegmentLayout {
         page: u64,
         bytes: u64,
     ) -> SegmentLayout {
-        let Observation { is_checked, is_late, is_counted, is_traced } = observed;
-        let (clocks, is_large) =
-            (if is_checked { CheckTables::clocks(ranks) } else { 0 }, bytes >= IN_LARGE.0);
-        let none = SegmentLayout::default();
-        let start = SegmentLayout { ranks, uncombined, clocks, is_late, is_large, ..none };
+        let Observation { is_checked, is_late, is_separate, is_counted, is_traced } = observed;
+        let clocks = if is_checked { CheckTables::clocks(ranks) } else { 0 };
+        let (is_large, none) = (bytes >= IN_LARGE.0, SegmentLayout::default());
+        let start =
+            SegmentLayout { ranks, uncombined, clocks, is_late, is_separate, is_large, ..none };
         let (n, mut end) = (u64::from(ranks), 0);
         let mut place = |bytes: u64, align: u64| {
             let at = u64::next_multiple_of(end, align);

@@ -42,6 +42,8 @@ pub(super) struct Header {
     is_checked: Word32,
     /// 1 if then operations take effect only when a call completes them.
     is_late: Word32,
+    /// 1 if then the separate memory model is checked, too.
+    is_separate: Word32,
     /// 1 if the ranks count their calls.
     is_counted: Word32,
     /// 1 if the launcher writes a trace.
@@ -51,11 +53,12 @@ pub(super) struct Header {
 impl Header {
     /// The layout of the segment, if it is one of a job of that many ranks.
     fn layout(&self, ranks: u32) -> SegmentLayout {
-        let [is_checked, is_late, is_counted, is_traced] =
-            [&self.is_checked, &self.is_late, &self.is_counted, &self.is_traced]
-                .map(|word| word.load() == 1);
+        let [is_checked, is_late, is_separate] =
+            [&self.is_checked, &self.is_late, &self.is_separate].map(|word| word.load() == 1);
+        let [is_counted, is_traced] =
+            [&self.is_counted, &self.is_traced].map(|word| word.load() == 1);
         let (uncombined, page) = (self.uncombined.load(), os::page_size());
-        let observed = Observation { is_checked, is_late, is_counted, is_traced };
+        let observed = Observation { is_checked, is_late, is_separate, is_counted, is_traced };
         SegmentLayout::new(ranks, uncombined, observed, page, self.bytes.load())
     }
 }
@@ -299,6 +302,7 @@ impl Segment {
         header.uncombined.store(layout.uncombined);
         header.is_checked.store(layout.check.is_some().into());
         header.is_late.store(layout.is_late.into());
+        header.is_separate.store(layout.is_separate.into());
         header.is_counted.store((layout.statistics != 0).into());
         header.is_traced.store((layout.trace != 0).into());
         header.fingerprint.store(layout.fingerprint());

@@ -83,9 +83,8 @@ pub(super) fn sync(calls: &Calls, transport: &Transport) {
     sync::win_sync();
     transport.sync_elsewhere();
     // A rank that waits for a value by its own loads calls it between them.
-    let noticed =
-        |checker: &Checker, window: &CheckedWindow| window.noticed(checker, calls.rank().0);
-    calls.synchronising(None, Frequency::Often, noticed);
+    let synced = |checker: &Checker, window: &CheckedWindow| window.synced(checker);
+    calls.synchronising(None, Frequency::Often, synced);
     match calls.flavour() {
         // Its stores may have gone to any part.
         Flavour::Shared => transport.ring_all(),

@@ -21,4 +21,6 @@ mod oracle;
 mod program;
 mod reports;
 #[cfg(feature = "test-hooks")]
+mod separate;
+#[cfg(feature = "test-hooks")]
 mod stores;
