@@ -94,7 +94,9 @@ fn take(world: &Comm, win: &Win, step: Step) {
         (OwnStore(at), 0) => {
             let at = win.base().wrapping_add(at as usize).cast::<u32>();
             // SAFETY: the part has the bytes, which no other rank accesses meanwhile.
-            unsafe { at.write_volatile(at.read_volatile() + 1) };
+            let value = unsafe { at.read_volatile() };
+            // SAFETY: as above.
+            unsafe { at.write_volatile(value + 1) };
             Ok(())
         }
         (FlushAndBarrier, 1) => win.flush(target).and_then(|()| world.barrier()),
