@@ -29,6 +29,7 @@ const MOST_TOGETHER: usize = 256;
 const MOST_PIECES: usize = 1 << 14;
 
 /// A buffer of an operation in this process.
+#[derive(Clone)]
 pub(crate) struct OwnBuffer {
     /// Address and bytes of each piece, ascending.
     pub(crate) pieces: Vec<(usize, u64)>,
@@ -243,14 +244,14 @@ impl CheckedWindow {
             for run in buffer.runs() {
                 for (window, rank, run) in checker.in_parts(&run) {
                     let of = (self.block, target);
-                    window.access_buffer((checker, waiter), (&access, rank, run), of);
+                    window.access_besides((checker, waiter), (&access, rank, run), of);
                 }
             }
         }
     }
 
-    /// A buffer of an operation, on that target of another window, lies in a part of this one.
-    fn access_buffer(
+    /// An operation on that target of another window also accesses a part of this one.
+    pub(super) fn access_besides(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
         (access, rank, run): (&CheckedAccess, u32, ByteRun),

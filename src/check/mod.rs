@@ -16,6 +16,7 @@
 //!    lock of the job, which is taken last. Entries are counted by instructions.
 
 mod assertions;
+mod attached;
 mod buffers;
 mod late;
 mod nocheck;
@@ -137,7 +138,7 @@ struct CheckState {
     pending: buffers::PendingBuffers,
     /// Those that the program has a request of.
     requests: requests::OpenRequests,
-    /// Memory that this rank has attached to dynamic windows: address and bytes.
+    /// Memory that this rank has attached to dynamic windows without tables for it: address and bytes.
     attached: Vec<(u64, u64)>,
 }
 
@@ -209,6 +210,11 @@ impl Checker {
             self.entered(&state);
         }
         state
+    }
+
+    /// The windows of this rank.
+    fn windows(&self) -> Vec<Arc<CheckedWindow>> {
+        self.state().windows.iter().filter_map(Weak::upgrade).collect()
     }
 
     fn lock_state(&self) -> MutexGuard<'_, CheckState> {

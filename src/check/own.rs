@@ -244,11 +244,20 @@ impl Checker {
         }
     }
 
-    /// They are not looked at any more, because the window is freed. Blocks while others access them.
-    pub(super) fn unwatch_parts(&self, waiter: &Waiter<'_>, window: &CheckedWindow) {
+    /// They are not looked at any more, because the window is freed.
+    pub(super) fn unwatch_parts(&self, window: &CheckedWindow) {
         let mut parts = self.own_accesses.parts.write().unwrap_or_else(PoisonError::into_inner);
         parts.retain(|part| !ptr::eq(part.window.as_ptr(), window));
         drop(parts);
+        let is_there = |run: &OwnRun| ptr::eq(Arc::as_ptr(&run.window), window);
+        for slot in 0..self.own_accesses.runs.len() {
+            let runs = &mut self.own_accesses.runs(slot).runs;
+            runs.iter_mut().for_each(|run| drop(run.take_if(|run| is_there(run))));
+        }
+    }
+
+    /// [`Checker::settle`] of all threads.
+    pub(crate) fn settle_all(&self, waiter: &Waiter<'_>) {
         for slot in 0..self.own_accesses.runs.len() {
             threads::as_thread(slot as u32, || self.settle(waiter));
         }

@@ -28,9 +28,10 @@ pub(super) struct OwnerView {
 }
 
 impl CheckedWindow {
-    /// Whether the separate model is another one for this window: shared ones have the unified model.
+    /// Whether the separate model is another one for this window: shared ones have the unified model, and of
+    /// dynamic ones it alone is checked.
     pub(super) fn is_separate(&self, checker: &Checker) -> bool {
-        checker.is_separate && !self.is_shared
+        checker.is_separate && !self.is_unified
     }
 
     /// This rank's private copy has what it knows of.

@@ -457,6 +457,7 @@ impl Checker {
             if other.ignore_overlapping(window.own.base() as u64, window.own.len()) {
                 window.ignore_stores(window.rank);
             }
+            window.overlaps(&other);
         }
         for (start, bytes) in &state.attached {
             window.ignore_overlapping(*start, *bytes);
@@ -471,8 +472,8 @@ impl Checker {
         self.watch_parts(window);
     }
 
-    /// This rank has attached memory to a dynamic window.
-    pub(crate) fn attached(&self, start: u64, bytes: u64) {
+    /// This rank has attached memory to a dynamic window, without tables for it.
+    pub(super) fn attached(&self, start: u64, bytes: u64) {
         let mut state = self.state();
         state.attached.push((start, bytes));
         for window in state.windows.iter().filter_map(Weak::upgrade) {
@@ -504,8 +505,7 @@ impl Checker {
             };
             part.is_some_and(|part| is_due && part.state.load() == LOOKED_FOR)
         };
-        let all = self.state().windows.iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
-        let windows: Vec<_> = all.into_iter().filter(is_looked_at).collect();
+        let windows: Vec<_> = self.windows().into_iter().filter(is_looked_at).collect();
         if windows.is_empty() {
             return None;
         }

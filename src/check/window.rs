@@ -14,6 +14,7 @@
 //! A lock or start with NOCHECK synchronises nothing.
 
 use super::assertions::LatestStore;
+use super::attached::AttachedParts;
 use super::late::LateAccesses;
 use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
@@ -74,6 +75,10 @@ pub(crate) struct CheckedWindow {
     pub(super) own: Span,
     /// The parts that this process has mapped; others are empty.
     mapped: Box<[Span]>,
+    /// All parts: those that are not mapped by their addresses in the owners' processes.
+    spans: Box<[Span]>,
+    /// 1 if another window of this rank exposes some bytes of a part.
+    has_overlaps: Word32,
     pub(super) ranks: usize,
     /// Numbers of a clock.
     clocks: usize,
@@ -88,8 +93,11 @@ pub(crate) struct CheckedWindow {
     pub(super) fences: Word32,
     pub(super) latest_store: LatestStore,
     pub(super) late: LateAccesses,
-    pub(super) is_shared: bool,
+    /// Whether only the unified memory model is checked.
+    pub(super) is_unified: bool,
     pub(super) owner_view: OwnerView,
+    /// Of a dynamic window.
+    pub(super) attached: Option<AttachedParts>,
     /// Which operations concurrent accumulates of one element may have.
     ops: ConcurrentOps,
     pages: PlacedSlice<PageWords>,
@@ -108,8 +116,12 @@ pub(crate) struct WindowRanks<'w> {
     pub(crate) own: Span,
     /// The parts that this process has mapped; others are empty.
     pub(crate) mapped: Box<[Span]>,
+    /// All parts: those that are not mapped by their addresses in the owners' processes.
+    pub(crate) spans: Box<[Span]>,
     /// Whether ranks may store to each other's parts without a call.
     pub(crate) is_shared: bool,
+    /// Whether memory is attached to it later.
+    pub(crate) is_dynamic: bool,
     pub(crate) ops: ConcurrentOps,
 }
 
@@ -190,6 +202,8 @@ impl CheckedWindow {
             world: of.world.into(),
             own: of.own,
             mapped: of.mapped,
+            spans: of.spans,
+            has_overlaps: Word32::default(),
             ranks,
             clocks,
             words: segment.place_all(at, Self::words_of(ranks) * clocks)?,
@@ -200,12 +214,63 @@ impl CheckedWindow {
             fences: Word32::default(),
             latest_store: LatestStore::default(),
             late: LateAccesses::default(),
-            is_shared: of.is_shared,
+            is_unified: of.is_shared,
             owner_view: OwnerView::default(),
+            attached: of.is_dynamic.then(|| AttachedParts::new(segment, at)),
             ops: of.ops,
             heads: segment.place_all(at + tables.heads, pages as usize)?,
             pages: segment.place_all(at + tables.pages, pages as usize)?,
             first_page: first_page.into(),
+        })
+    }
+
+    /// Bytes behind the head of an attachment of that many bytes.
+    pub(super) fn bytes_of_attachment(&self, bytes: u64) -> u64 {
+        let granules = bytes.div_ceil(GRANULE_BYTES);
+        Self::tables((self.ranks, 0), granules, pages_of(bytes)).end
+    }
+
+    /// The part of a rank that is an attachment of that many bytes, in this process at `own`. The tables of the window are
+    /// at `of_window`, its own ones at `at`.
+    pub(super) fn place_attachment(
+        &self,
+        segment: &Arc<Segment>,
+        of_window: u64,
+        (rank, at, bytes): (u32, u64, u64),
+        own: Span,
+    ) -> Result<CheckedWindow> {
+        let (ranks, pages) = (self.ranks, pages_of(bytes));
+        let granules = bytes.div_ceil(GRANULE_BYTES);
+        let window = Self::tables((ranks, self.clocks), 0, 0);
+        let tables = Self::tables((ranks, 0), granules, pages);
+        let first_of =
+            |all: u64| (0..=ranks as u32).map(|of| if of > rank { all } else { 0 }).collect();
+        Ok(CheckedWindow {
+            block: self.block,
+            name: self.name.clone(),
+            rank: self.rank,
+            world: self.world.clone(),
+            own,
+            mapped: vec![Span::nothing(); ranks].into(),
+            spans: vec![Span::nothing(); ranks].into(),
+            has_overlaps: Word32::default(),
+            ranks,
+            clocks: self.clocks,
+            words: segment.place_all(of_window, Self::words_of(ranks) * self.clocks)?,
+            shadow: segment.place_all(at + tables.shadow, granules as usize * WORDS)?,
+            first: first_of(granules),
+            parts: segment.place_all(at + tables.parts, ranks)?,
+            origins: segment.place_all(of_window + window.origins, ranks * ranks)?,
+            fences: Word32::default(),
+            latest_store: LatestStore::default(),
+            late: LateAccesses::default(),
+            is_unified: true,
+            owner_view: OwnerView::default(),
+            attached: None,
+            ops: self.ops,
+            heads: segment.place_all(at + tables.heads, pages as usize)?,
+            pages: segment.place_all(at + tables.pages, pages as usize)?,
+            first_page: first_of(pages),
         })
     }
 
@@ -233,6 +298,61 @@ impl CheckedWindow {
     /// Where the part of a rank is in this process, if it is; the own part also if it is not mapped from the segment.
     pub(super) fn span_here(&self, rank: u32) -> Span {
         if rank == self.rank { self.own } else { self.mapped[rank as usize] }
+    }
+
+    /// An operation also accesses the shadows of other windows of this rank over the same bytes of the target. Blocks while
+    /// others access these parts.
+    fn access_by_other_windows(
+        &self,
+        (checker, waiter): (&Checker, &Waiter<'_>),
+        (access, target): (&CheckedAccess, u32),
+        runs: &[ByteRun],
+    ) {
+        if self.has_overlaps.load() == 0 {
+            return;
+        }
+        for other in checker.windows().iter().filter(|other| !std::ptr::eq(&***other, self)) {
+            let Some(rank) = other.rank_of(self.world[target as usize]) else { continue };
+            for run in runs.iter().filter_map(|run| self.shared_with(other, (target, rank), *run)) {
+                let of = (self.block, target);
+                other.access_besides((checker, waiter), (access, rank, run), of);
+            }
+        }
+    }
+
+    /// The rank of the window that is this rank of the job.
+    fn rank_of(&self, world: u32) -> Option<u32> {
+        self.world.iter().position(|rank| *rank == world).map(|rank| rank as u32)
+    }
+
+    /// The bytes of a run of a part that `other` also exposes, as bytes of its part.
+    fn shared_with(
+        &self,
+        other: &CheckedWindow,
+        (target, rank): (u32, u32),
+        run: ByteRun,
+    ) -> Option<ByteRun> {
+        let is_mapped = [&self.mapped[target as usize], &other.mapped[rank as usize]];
+        let [one, another] = is_mapped.map(|span| span.len() != 0);
+        let [here, there] = [self.spans[target as usize], other.spans[rank as usize]];
+        let [from, start] = [here, there].map(|span| span.base() as u64);
+        let first = (from + run.start).max(start);
+        let end = (from + run.start + run.bytes).min(start + there.len());
+        let shared = ByteRun { start: first.wrapping_sub(start), bytes: end.saturating_sub(first) };
+        (one == another && first < end).then_some(shared)
+    }
+
+    /// Another window of this rank exists, which may expose the same bytes.
+    pub(super) fn overlaps(&self, other: &CheckedWindow) {
+        let meets = |target: u32| {
+            let rank = other.rank_of(self.world[target as usize])?;
+            let all = ByteRun { start: 0, bytes: self.spans[target as usize].len() };
+            self.shared_with(other, (target, rank), all)
+        };
+        if (0..self.ranks as u32).any(|target| meets(target).is_some()) {
+            self.has_overlaps.store(1);
+            other.has_overlaps.store(1);
+        }
     }
 
     /// The words of a granule of a part.
@@ -410,9 +530,17 @@ impl CheckedWindow {
         checker.merge(self.elements(target, part));
     }
 
-    /// The window is freed.
+    /// The window is about to be freed. Returns blocks of the segment that the caller then frees. Blocks while others access
+    /// the parts.
+    pub(crate) fn freeing(&self, checker: &Checker, waiter: &Waiter<'_>) -> Vec<u64> {
+        checker.settle_all(waiter);
+        self.attached_blocks()
+    }
+
+    /// The window is freed. Its block may be another one's already.
     pub(crate) fn freed(&self, checker: &Checker, waiter: &Waiter<'_>) {
-        checker.unwatch_parts(waiter, self);
+        self.detach_all(checker);
+        checker.unwatch_parts(self);
         checker.forget(self.block, waiter);
     }
 
@@ -435,7 +563,8 @@ pub(crate) struct AccessedBytes<'a> {
     pub(crate) buffers: Vec<OwnBuffer>,
     /// How the operation reaches its target.
     pub(crate) epoch: EpochKind,
-    /// If the bytes are a buffer of an operation: the block of its window, and its target.
+    /// If the bytes are a buffer of an operation, or it accesses them by another window: the block of its window, and its
+    /// target.
     pub(crate) buffer_of: Option<(u64, u32)>,
 }
 
@@ -457,11 +586,26 @@ impl CheckedWindow {
         &self,
         checker: &Checker,
         waiter: &Waiter<'_>,
-        (access, target): (&CheckedAccess, u32),
+        of: (&CheckedAccess, u32),
         accessed: &AccessedBytes<'_>,
         act: impl FnOnce() -> R,
     ) -> R {
         checker.settle(waiter);
+        match self.attached {
+            None => self.access_part((checker, waiter), of, accessed, act),
+            Some(_) => self.in_attachment(waiter, of.1, accessed, |part, accessed| {
+                part.access_part((checker, waiter), of, accessed, act)
+            }),
+        }
+    }
+
+    fn access_part<R>(
+        &self,
+        (checker, waiter): (&Checker, &Waiter<'_>),
+        (access, target): (&CheckedAccess, u32),
+        accessed: &AccessedBytes<'_>,
+        act: impl FnOnce() -> R,
+    ) -> R {
         // It comes into the cache while the rank waits for the lock.
         let first = accessed.runs.first().map(|run| run.start / GRANULE_BYTES);
         if let Some(granule) = first.and_then(|first| self.granule(target, first)) {
@@ -473,6 +617,7 @@ impl CheckedWindow {
             self.judge((checker, waiter), of, accessed, stored)
         };
         let done = self.act(waiter, (access.kind, target), accessed, judge, act);
+        self.access_by_other_windows((checker, waiter), (access, target), &accessed.runs);
         self.access_buffers_in_parts((checker, waiter), (access, target), &accessed.buffers);
         done
     }
@@ -591,7 +736,9 @@ impl CheckedWindow {
             new.extend(checker.exclusively(waiter, record).unwrap_or_default());
         }
         state.threads.put_back(clock);
-        if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
+        if matches!(access.kind, AccessKind::Put | AccessKind::Update)
+            && accessed.buffer_of.is_none()
+        {
             let (of, first) = ((number, target), accessed.runs.first());
             new.extend(self.updates((checker, waiter), state, of, accessed.epoch, first));
         }

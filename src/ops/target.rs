@@ -158,7 +158,10 @@ impl<'w> Communication<'w> {
         let epoch = if self.calls.epochs.is_used() { EpochKind::Fence } else { EpochKind::Other };
         let mut accessed =
             AccessedBytes { runs: Vec::new(), read: &read, buffers, epoch, buffer_of: None };
-        let size = self.memory.bytes_of(target.rank);
+        let size = match self.memory.attached() {
+            Some(_) => u64::MAX,
+            None => self.memory.bytes_of(target.rank),
+        };
         zip_sides(sides, |strip| {
             for block in 0..strip.blocks {
                 let start = target.start.wrapping_add_signed(strip.patterns[side].block(block));

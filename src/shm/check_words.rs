@@ -94,11 +94,27 @@ pub(crate) struct PartWords {
     /// and their lines.
     pub(crate) noput_fences: [Word32; 2],
     pub(crate) noput_sites: [Word32; 2],
+    /// The block of the first attachment of a dynamic window; zero without one.
+    pub(crate) attached: Word64,
     /// The owner's latest store, in a job that is checked by the separate model.
     pub(crate) latest_store: Word32,
     /// 1 if the owner asserts it by its post, and that line.
     pub(crate) noput: Word32,
     pub(crate) noput_site: Word32,
+}
+
+/// Memory that a rank has attached to a dynamic window, before the tables of its accesses.
+#[repr(C, align(128))]
+pub(crate) struct AttachedWords {
+    /// The block of another one, or zero.
+    pub(crate) next: Word64,
+    /// The most bytes that the tables have memory for.
+    pub(crate) capacity: Word64,
+    /// How many attachments have had the block.
+    pub(crate) number: Word64,
+    /// Address in the owner's process, and bytes; none after detach.
+    pub(crate) address: Word64,
+    pub(crate) bytes: Word64,
 }
 
 /// What a rank has done as an origin of a target.

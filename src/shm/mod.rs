@@ -41,8 +41,8 @@ mod trace_words;
 pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use biased::{BiasedGuard, BiasedMutex};
 pub(crate) use check_words::{
-    ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, OriginWords,
-    PageHead, PageWords, PartWords, SiteWords,
+    AttachedWords, ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords,
+    OriginWords, PageHead, PageWords, PartWords, SiteWords,
 };
 pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords, STAGE_INSIDE, StagingSlot};
 pub(crate) use copy::{

@@ -82,6 +82,8 @@ unsafe impl Shared for super::check_words::SiteWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::OperationWords {}
 // SAFETY: as above.
+unsafe impl Shared for super::check_words::AttachedWords {}
+// SAFETY: as above.
 unsafe impl Shared for super::check_words::ChainWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::ConflictWords {}

@@ -11,7 +11,7 @@ use crate::shm::{AllocError, AttachError, DirectoryWords, PlacedSlice, Process, 
 use std::ops::Range;
 
 /// The attached memory of all ranks.
-pub(super) struct Attachments {
+pub(crate) struct Attachments {
     /// The attachments of each rank.
     pub(super) directories: PlacedSlice<DirectoryWords>,
     /// The process of each rank.
@@ -76,12 +76,10 @@ impl ExposedMemory {
             let problem = "a region of no bytes cannot be attached".into();
             return Err(Error::Attach { at: calls.place(call), problem });
         }
-        if let Some(checker) = calls.context().checker() {
-            checker.attached(address, bytes);
-        }
         let segment = &calls.context().segment;
         let region = Region { address, bytes, offset: segment.offset_of(start, bytes) };
-        directory.attach(segment, region, &calls.excluded()).map_err(|error| match error {
+        let attached = directory.attach(segment, region, &calls.excluded());
+        attached.map_err(|error| match error {
             AttachError::Other(error) => calls.heap_error(call, error, 0),
             AttachError::Overlaps(Region { address: other, bytes: length, .. }) => Error::Attach {
                 at: calls.place(call),
@@ -90,7 +88,9 @@ impl ExposedMemory {
                      {other:#x}"
                 ),
             },
-        })
+        })?;
+        calls.checked(|checker, window| window.attach(checker, &calls.excluded(), memory));
+        Ok(())
     }
 
     /// `MPI_Win_detach`: removes the region attached at `start` from this rank's part of a dynamic window.
@@ -98,6 +98,7 @@ impl ExposedMemory {
         let call = Call::Detach;
         let directory = self.own_directory(calls, call)?;
         let segment = &calls.context().segment;
+        calls.checked(|checker, window| window.detach(checker, &calls.excluded(), start as u64));
         let detached = directory.detach(segment, start as u64, &calls.excluded());
         match detached.map_err(|error: AllocError| calls.heap_error(call, error, 0))? {
             Some(_) => Ok(()),

@@ -12,8 +12,10 @@ use std::panic::Location;
 /// Frees a window; `deleted` is the outcome of the delete callbacks of its attributes.
 pub(super) fn free(win: &Win, deleted: Result<()>, at: &'static Location<'static>) -> Result<()> {
     let Win { calls, memory, sync, .. } = win;
-    // Read first: it lies in the block that rank 0 frees.
+    // Read first: they lie in the block that rank 0 frees.
     let directory = memory.own_directory_block(calls);
+    let mut attached = Vec::new();
+    calls.checked(|checker, window| attached = window.freeing(checker, &calls.excluded()));
     // When all have arrived here, no rank is inside a call on this window; only then does any rank free
     // memory.
     agree(calls, deleted, !win.attributes.is_empty(), at)?;
@@ -23,7 +25,7 @@ pub(super) fn free(win: &Win, deleted: Result<()>, at: &'static Location<'static
     let slots = sync.state.lock().pscw.table_block();
     let is_first = calls.survivors.rank() == 0 || sync.transport.has_own_block();
     let block = is_first.then_some(calls.block());
-    for at in slots.into_iter().chain(directory).chain(block) {
+    for at in slots.into_iter().chain(directory).chain(attached).chain(block) {
         let freed = calls.context().segment.heap().free(at, &calls.context().excluded());
         freed.map_err(|error| calls.heap_error(Call::WinFree, error, 0))?;
     }

@@ -261,7 +261,7 @@ impl ExposedMemory {
         self.mapped_parts().first_with_bytes()
     }
 
-    pub(super) fn attached(&self) -> Option<&Attachments> {
+    pub(crate) fn attached(&self) -> Option<&Attachments> {
         match &self.unmapped {
             Unmapped::Dynamic(attached) => Some(attached),
             _ => None,

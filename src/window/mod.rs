@@ -154,7 +154,7 @@ impl Flavour {
 }
 
 impl Making<'_> {
-    /// What a checked job knows of the window's accesses; `None` in another one, and of a dynamic window.
+    /// What a checked job knows of the window's accesses; `None` in another one.
     fn checked(
         &self,
         plan: &WindowPlan,
@@ -162,10 +162,7 @@ impl Making<'_> {
         (parts, unmapped): (&Parts, &Unmapped),
     ) -> Result<Option<Arc<CheckedWindow>>> {
         let Making { comm, flavour, name, hints, .. } = self;
-        let Some(checker) = comm.context().checker().filter(|_| *flavour != Flavour::Dynamic)
-        else {
-            return Ok(None);
-        };
+        let Some(checker) = comm.context().checker() else { return Ok(None) };
         let rank = comm.rank().0;
         let bytes: Vec<_> =
             (0..comm.size()).map(|rank| span_of_part(parts, unmapped, rank).len()).collect();
@@ -174,7 +171,9 @@ impl Making<'_> {
             world: comm.world_ranks(),
             own: span_of_part(parts, unmapped, rank),
             mapped: (0..comm.size()).map(|rank| parts.part(rank).span).collect(),
+            spans: (0..comm.size()).map(|rank| span_of_part(parts, unmapped, rank)).collect(),
             is_shared: *flavour == Flavour::Shared,
+            is_dynamic: *flavour == Flavour::Dynamic,
             ops: hints.concurrent_ops,
         };
         let (segment, at) = (&comm.context().segment, (block, block + plan.check));
@@ -211,7 +210,7 @@ impl Making<'_> {
         let transport = Transport::new(words, ranks()?, tree, aside, is_observed);
         let state = BiasedMutex::new(SyncState::default(), comm.context().may_prefer());
         let is_late = comm.context().checker().is_some_and(|checker| checker.is_late);
-        let is_late = is_late && check.is_some();
+        let is_late = is_late && flavour != Flavour::Dynamic;
         let calls = || {
             let identity = WindowIdentity::new(comm, flavour, name.clone());
             Calls::new(identity, (block, mark), number, check.clone())

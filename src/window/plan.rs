@@ -102,7 +102,7 @@ impl WindowPlan {
             Follows::Directories => directories + n * size_of::<DirectoryWords>() as u64,
             _ => directories,
         };
-        let is_checked = comm.context().checker().is_some() && follows != Follows::Directories;
+        let is_checked = comm.context().checker().is_some();
         let head = match is_checked {
             true => {
                 let parts = requests.clone().map(|one| one.bytes);

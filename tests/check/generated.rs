@@ -17,10 +17,20 @@ const TURN: usize = 0;
 const BYTES: usize = 128;
 const MESSAGE: usize = 100_000;
 
+/// Where the part of rank 0 is: the displacement of its first byte, its address on that rank, and the bytes for each
+/// byte of a program.
+#[derive(Clone, Copy)]
+struct Place {
+    first: u64,
+    base: *mut u8,
+    scale: usize,
+}
+
 impl Kind {
     #[track_caller]
-    fn access(self, win: &Win, disp: u64, scale: usize) -> Option<Request<'static>> {
-        let (target, disp) = (Rank(0), disp * scale as u64);
+    fn access(self, win: &Win, byte: u64, place: Place) -> Option<Request<'static>> {
+        let Place { first, base, scale } = place;
+        let (target, disp) = (Rank(0), first + byte * scale as u64);
         let (word, mut old) = (vec![1u32; scale], vec![0u32; scale]);
         let (bytes, mut into) = (vec![1u8; 4 * scale], vec![0u8; 4 * scale]);
         let done = match self {
@@ -40,7 +50,7 @@ impl Kind {
             Kind::Load => win.load(disp, &mut into),
             Kind::Store => win.store(disp, &bytes),
             Kind::OwnStore => {
-                let start = win.base().wrapping_add(disp as usize);
+                let start = base.wrapping_add(byte as usize * scale);
                 for at in (0..4 * scale).map(|byte| start.wrapping_add(byte)) {
                     // SAFETY: the part has the byte, and no other rank accesses it meanwhile.
                     let before = unsafe { at.read_volatile() };
@@ -125,6 +135,7 @@ struct Interpreter<'c> {
 struct Running<'p> {
     program: &'p Program,
     win: Win,
+    place: Place,
     requests: [Option<Request<'static>>; 2],
 }
 
@@ -132,7 +143,7 @@ impl Running<'_> {
     #[track_caller]
     fn access(&mut self, access: usize) {
         let (kind, _, disp) = self.program.accesses[access];
-        self.requests[access] = kind.access(&self.win, disp, self.program.scale());
+        self.requests[access] = kind.access(&self.win, disp, self.place);
     }
 }
 
@@ -160,6 +171,7 @@ impl Interpreter<'_> {
                 options.allocate_bytes(world, (BYTES * program.scale()) as u64, 1)
             }
             Memory::Shared => options.allocate_shared_bytes(world, BYTES as u64, 1),
+            Memory::Attached => options.create_dynamic_bytes(world),
             Memory::Created => {
                 let start = memory.as_mut_ptr().cast();
                 // SAFETY: the window is freed before the memory, which nothing else uses.
@@ -168,7 +180,19 @@ impl Interpreter<'_> {
             }
         };
         let win = win.expect("there is memory");
-        let mut running = Running { program, win, requests: [None, None] };
+        let mut place = Place { first: 0, base: win.base(), scale: program.scale() };
+        if program.memory == Memory::Attached {
+            place.base = memory.as_mut_ptr().cast();
+            if rank == 0 {
+                // SAFETY: as above.
+                let exposed = unsafe { ExposedBytes::new(place.base, BYTES as u64) };
+                win.attach(exposed).expect("it is attached nowhere");
+            }
+            let mut address = [place.base.addr() as u64];
+            world.broadcast(&mut address, Rank(0)).expect("all ranks live");
+            place.first = address[0];
+        }
+        let mut running = Running { program, win, place, requests: [None, None] };
         for turn in turns {
             if let Some((_, step)) = turn.iter().find(|(of, _)| *of == rank) {
                 world.await_signal(TURN, self.raised);
@@ -206,7 +230,7 @@ impl Interpreter<'_> {
             Step::Complete => win.complete(),
             Step::Wait => win.wait(),
             Step::Fetch => {
-                let last = (BYTES * of.program.scale() - 8) as u64;
+                let last = of.place.first + (BYTES * of.place.scale - 8) as u64;
                 win.fetch_and_op(&1u64, &mut 0, Op::Sum, target, last)
             }
             Step::Notify => win.notify(target, 0),
@@ -352,6 +376,12 @@ fn every_29th_program_of_allocated_memory() {
 #[ignore = "the long form: a minute"]
 fn every_29th_program_of_whole_pages() {
     every(29, Some(Memory::Pages));
+}
+
+#[test]
+#[ignore = "the long form: a minute"]
+fn every_29th_program_of_attached_memory() {
+    every(29, Some(Memory::Attached));
 }
 
 #[test]

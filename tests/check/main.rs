@@ -18,6 +18,8 @@ mod nocheck;
 #[cfg(feature = "test-hooks")]
 mod oracle;
 #[cfg(feature = "test-hooks")]
+mod overlapping;
+#[cfg(feature = "test-hooks")]
 mod program;
 mod reports;
 #[cfg(feature = "test-hooks")]

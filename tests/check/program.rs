@@ -262,6 +262,8 @@ pub enum Memory {
     Shared,
     /// Allocated, and each byte of the accesses stands for a quarter of a page.
     Pages,
+    /// Attached to a dynamic window.
+    Attached,
 }
 
 /// A program: two accesses, each with its rank and first byte.
@@ -281,7 +283,8 @@ pub const ORDERS: [[u32; 3]; 3] = [[1, 2, 0], [2, 1, 0], [0, 2, 1]];
 impl Program {
     /// All programs that make sense.
     pub fn all() -> impl Iterator<Item = Program> {
-        let memories = [Memory::Allocated, Memory::Created, Memory::Shared, Memory::Pages];
+        let memories =
+            [Memory::Allocated, Memory::Created, Memory::Shared, Memory::Pages, Memory::Attached];
         let pairs = || KINDS.into_iter().flat_map(|a| KINDS.into_iter().map(move |b| (a, b)));
         let accesses = move || {
             pairs().flat_map(|(a, b)| {
@@ -310,7 +313,12 @@ impl Program {
 
     fn is_legal(&self) -> bool {
         let [a, b] = self.accesses.map(|(kind, ..)| kind);
-        if self.memory == Memory::Pages && !(a.is_run() && b.is_run()) {
+        let is_possible = |kind: Kind| match self.memory {
+            Memory::Pages => kind.is_run(),
+            Memory::Attached => !matches!(kind, Kind::Load | Kind::Store),
+            _ => true,
+        };
+        if !(is_possible(a) && is_possible(b)) {
             return false;
         }
         let has_request = a.has_request() || b.has_request();
