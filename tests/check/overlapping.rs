@@ -4,7 +4,7 @@ use crate::support::job;
 use onesided::engine::{ExposedBytes, Win};
 use onesided::{Comm, Op, Rank, WindowOptions};
 
-/// Runs `body`; the job has so many pairs of lines that conflict.
+/// Runs `body`; the job has that number of pairs of lines that conflict.
 fn finds(pairs: u32, body: impl FnOnce(&Comm)) {
     let outcome = job(3, &["--check=report"], |world| {
         body(world);
