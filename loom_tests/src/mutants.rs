@@ -171,6 +171,8 @@ pub const FAULTS: &[Fault] = &[
     Fault::MessageListCut,
     Fault::MessageReusedEarly,
     Fault::MessageBlockReused,
+    Fault::ClockLost,
+    Fault::ClockLate,
 ];
 
 /// Every fault of the protocols over window operations.
@@ -389,6 +391,7 @@ fn found_by_channel(fault: Fault) -> &'static [&'static str] {
         Fault::MessageListCut => &["channel/two senders x"],
         Fault::MessageReusedEarly => &["channel/chunks in turn, rank"],
         Fault::MessageBlockReused => &["channel/block given back, rank"],
+        Fault::ClockLost | Fault::ClockLate => &["clock/raised x"],
         _ => &[],
     }
 }

@@ -51,6 +51,7 @@ use crate::shm::{
     ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, Placed,
     PlacedSlice, Segment, SiteWords,
 };
+use crate::sync::clock;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::panic::Location;
@@ -234,8 +235,7 @@ impl Checker {
     /// Publishes the clock of this rank to words that it alone writes.
     pub(crate) fn publish(&self, at: &[Word64]) {
         let (mut state, width) = (self.state(), self.width());
-        let clock = &state.threads.clock()[..width];
-        at.iter().zip(clock).for_each(|(word, clock)| word.store(*clock));
+        clock::publish(at, &state.threads.clock()[..width]);
         self.advance(&mut state);
     }
 
@@ -247,9 +247,7 @@ impl Checker {
 
     fn raise_in<'w>(&self, state: &mut CheckState, all: impl IntoIterator<Item = &'w [Word64]>) {
         let clock = &state.threads.clock()[..self.width()];
-        for at in all {
-            at.iter().zip(clock).for_each(|(word, clock)| raise(word, *clock));
-        }
+        all.into_iter().for_each(|at| clock::raise(at, clock));
         self.advance(state);
     }
 
@@ -258,13 +256,7 @@ impl Checker {
         let (mut state, row, width) = (self.state(), self.row(self.rank), self.width());
         let clock = &mut state.threads.clock_mut()[..width];
         for at in all {
-            for ((clock, word), known) in clock.iter_mut().zip(at).zip(row) {
-                let other = word.load();
-                if other > *clock {
-                    *clock = other;
-                    raise(known, other);
-                }
-            }
+            clock::merge(clock, at, |number, other| clock::raise_one(&row[number], other));
         }
     }
 
@@ -277,7 +269,7 @@ impl Checker {
         let own = state.threads.own();
         let number = &mut state.threads.clock_mut()[own];
         *number += 1;
-        raise(&self.row(self.rank)[own], *number);
+        clock::raise_one(&self.row(self.rank)[own], *number);
     }
 
     /// The operations of this rank on a window, or on one target of it, are complete at the target.
@@ -531,16 +523,5 @@ impl Checker {
                 }
             }
         });
-    }
-}
-
-/// Makes a word at least `value`.
-fn raise(word: &Word64, value: u64) {
-    let mut found = word.load();
-    while found < value {
-        match word.compare_exchange(found, value) {
-            Ok(_) => return,
-            Err(other) => found = other,
-        }
     }
 }

@@ -8,9 +8,10 @@
 //!    the earlier thread did counts as done by the later one. Without a free slot, a thread shares the first one.
 //!    So less is reported where threads are not known, never more.
 
-use super::{CheckState, Checker, raise};
+use super::{CheckState, Checker};
 use crate::mixer::Mixer;
 use crate::prim::Waiter;
+use crate::sync::clock;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -302,5 +303,5 @@ impl Checker {
 }
 
 fn raise_slots(checker: &Checker, used: usize) {
-    raise(&checker.words.slots, used as u64);
+    clock::raise_one(&checker.words.slots, used as u64);
 }

@@ -426,4 +426,8 @@ pub enum Fault {
     MessageReusedEarly,
     /// A sender reuses a block that the receiver still reads.
     MessageBlockReused,
+    /// A rank writes a clock over a later one that another has published meanwhile.
+    ClockLost,
+    /// A rank publishes its clock after it has released others.
+    ClockLate,
 }

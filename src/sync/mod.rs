@@ -2,6 +2,7 @@
 
 mod barrier;
 pub mod channel;
+pub mod clock;
 mod exclusion;
 mod gather;
 mod lock;

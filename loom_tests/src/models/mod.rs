@@ -6,6 +6,7 @@
 mod accumulate;
 mod agreement;
 mod channel;
+mod clock;
 mod collective;
 mod counter;
 mod directory;
@@ -27,6 +28,7 @@ mod watch;
 pub use accumulate::models as accumulate;
 pub use agreement::models as agreement;
 pub use channel::models as channel;
+pub use clock::models as clock;
 pub use collective::models as collective;
 pub use counter::models as counter;
 pub use directory::models as directory;
@@ -55,6 +57,6 @@ pub fn all() -> Vec<Model> {
     let epochs =
         [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate(), shards()];
     let waits = [watch(), notify(), channel(), mutex(), queue(), counter(), directory(), parking()];
-    let failures = [failure(), agreement(), robust(), gather()];
+    let failures = [failure(), agreement(), robust(), gather(), clock()];
     [epochs.concat(), waits.concat(), failures.concat()].concat()
 }

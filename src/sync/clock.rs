@@ -1,0 +1,40 @@
+//! Words for vector clocks, beside the words by which ranks synchronise: for each rank or thread the latest of its clocks
+//! that is known there. What synchronises them makes the words visible: a clock is published before the MEM_SYNC that
+//! releases others, and merged after their own.
+
+use crate::prim::{Fault, Word64, planted};
+
+/// Publishes a clock to words that no other rank writes.
+pub fn publish(words: &[Word64], clock: &[u64]) {
+    words.iter().zip(clock).for_each(|(word, clock)| word.store(*clock));
+}
+
+/// Publishes a clock to words to which others may publish at the same time.
+pub fn raise(words: &[Word64], clock: &[u64]) {
+    words.iter().zip(clock).for_each(|(word, clock)| raise_one(word, *clock));
+}
+
+/// Makes a word at least `value`.
+pub fn raise_one(word: &Word64, value: u64) {
+    let mut found = word.load();
+    while found < value {
+        if planted(Fault::ClockLost) {
+            return word.store(value);
+        }
+        match word.compare_exchange(found, value) {
+            Ok(_) => return,
+            Err(other) => found = other,
+        }
+    }
+}
+
+/// Merges the words into a clock. Calls `learn` with the number of each entry that grows, and its value.
+pub fn merge(clock: &mut [u64], words: &[Word64], mut learn: impl FnMut(usize, u64)) {
+    for (at, (clock, word)) in clock.iter_mut().zip(words).enumerate() {
+        let other = word.load();
+        if other > *clock {
+            *clock = other;
+            learn(at, other);
+        }
+    }
+}
