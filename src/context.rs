@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::check::{Checker, Frequency};
 use crate::error::{Error, Place, Result};
 use crate::foreign;
-use crate::launch::{self, JobWatch, Membership};
+use crate::launch::{self, Figures, JobWatch, Membership};
 use crate::prim::{
     Account, Awaited, AwaitedKind, Backoff, Failure, JobFailed, ParkWord, Placement, Progress,
     Step, WaitLog, WaitRecord, Waiter, Word32, step,
@@ -15,7 +15,7 @@ use crate::shm::{
     AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, SegmentPlacement, Shards,
     WriteRecords, is_forked,
 };
-use crate::statistics::Statistics;
+use crate::statistics::{RankStatistics, Statistics};
 use crate::trace::EventLog;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -240,6 +240,30 @@ impl Context {
     /// Whether this thread may be preferred by mutexes: not where every call takes its slow path.
     pub(crate) fn may_prefer(&self) -> bool {
         self.shards.take_part() && !self.is_observed()
+    }
+
+    /// What tools read of this rank.
+    pub(crate) fn figures(&self) -> Result<Figures> {
+        let (segment, heap) = (&self.segment, self.segment.heap());
+        Ok(Figures {
+            calls: self.slot.calls(),
+            sleeps: self.backoff.sleeps(),
+            waking: self.backoff.waking().as_nanos() as u64,
+            spins: self.backoff.spins(),
+            ranks: self.ranks,
+            segment: segment.bytes(),
+            used: segment.layout().arena + heap.used()?,
+            in_memory: segment.file().bytes_in_memory()?,
+            available: heap.available()?,
+            is_counted: self.statistics().is_some_and(Statistics::counts),
+            is_checked: self.checker.is_some(),
+            is_traced: self.log().map(EventLog::is_on),
+        })
+    }
+
+    /// What this rank has counted; `None` if the job counts nothing.
+    pub(crate) fn counted_so_far(&self) -> Result<Option<RankStatistics>> {
+        RankStatistics::of(&self.segment, self.here)
     }
 
     /// The recorded call of this rank.

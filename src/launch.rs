@@ -27,14 +27,14 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 pub(crate) use watch::JobWatch;
 
 pub use crate::check::{Conflict, ConflictAccess, Conflicts};
-pub use crate::shm::Observation;
+pub use crate::shm::{Observation, Usage};
 pub use crate::statistics::{
     CallStatistics, RankStatistics, Times, Traffic, WaitCause, WaitStatistics, WindowStatistics,
 };
 
 pub use observe::{
-    Awaited, AwaitedKind, AwaitedRead, LastCall, Observed, RankStatus, Sleep, Standing, View,
-    is_of_another_version, monotonic,
+    Awaited, AwaitedKind, AwaitedRead, Figures, LastCall, Observed, RankStatus, Sleep, Standing,
+    View, is_of_another_version, monotonic,
 };
 pub use trace::{TraceEvent, TraceReader};
 

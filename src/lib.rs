@@ -235,8 +235,11 @@ mod plain {
 pub mod engine {
     pub use crate::attribute::Attributes;
     pub use crate::collective::{Bridge, CollectiveRequest, Combine, Partitioned, Root};
+    pub use crate::mail::LONGEST as STAGED;
     pub use crate::memory::ExposedBytes;
-    pub use crate::message::{Channel, Message, MessageRequest, SendMode, Status, Waits};
+    pub use crate::message::{
+        Channel, EAGER, Message, MessageRequest, SendMode, Status, WaitingMessages, Waits,
+    };
     pub use crate::ops::{Layout, Origin, OriginMut, Transfer, Update};
     pub use crate::shm::reserve;
     pub use crate::window::Win;

@@ -193,6 +193,11 @@ impl Statistics {
         self.log.iter().filter(|_| arrow != 0).for_each(|log| log.received(arrow));
     }
 
+    /// Whether the job counts.
+    pub(crate) fn counts(&self) -> bool {
+        self.counts.is_some()
+    }
+
     /// The events of this rank, in a job that is traced.
     pub(crate) fn log(&self) -> Option<&EventLog> {
         self.log.as_ref()
@@ -317,6 +322,8 @@ pub struct RankStatistics {
 pub struct CallStatistics {
     /// The call.
     pub call: Call,
+    /// The mark of its window ([`WindowStatistics::mark`]); zero without one.
+    pub mark: u64,
     /// The name of its window at the first of these calls; empty without one.
     pub window: String,
     /// How often, and how long all of them and the longest lasted.
@@ -354,6 +361,8 @@ pub struct WindowStatistics {
 pub struct WaitStatistics {
     /// The call.
     pub call: Call,
+    /// The mark of its window, as above.
+    pub mark: u64,
     /// The name of its window, as above.
     pub window: String,
     /// File and line; empty if they are unknown.
@@ -434,15 +443,15 @@ impl WindowStatistics {
 
 impl CallStatistics {
     fn of(words: &CallStatisticsWords) -> CallStatistics {
-        let call = CallWord::read(words.what.load()).0;
-        let lasted = Times::of(&words.lasted);
-        CallStatistics { call, window: text(&words.window), lasted, bytes: words.bytes.load() }
+        let (call, mark) = CallWord::read(words.what.load());
+        let (window, lasted) = (text(&words.window), Times::of(&words.lasted));
+        CallStatistics { call, mark, window, lasted, bytes: words.bytes.load() }
     }
 }
 
 impl WaitStatistics {
     fn of(words: &WaitStatisticsWords) -> WaitStatistics {
-        let call = CallWord::read(words.what.load()).0;
+        let (call, mark) = CallWord::read(words.what.load());
         let lasted = Times::of(&words.lasted);
         let awaited = AwaitedKind::of(words.awaited.load());
         let causes = words.causes.iter().map(|cause| {
@@ -451,7 +460,7 @@ impl WaitStatistics {
         });
         let causes = causes.filter(|(_, nanoseconds)| *nanoseconds > 0).collect();
         let (window, line) = (text(&words.window), words.line.get());
-        WaitStatistics { call, window, line, awaited, lasted, causes }
+        WaitStatistics { call, mark, window, line, awaited, lasted, causes }
     }
 }
 

@@ -131,6 +131,11 @@ impl EventLog {
         self.is_off.store((!is_on).into());
     }
 
+    /// Whether calls that begin now are in the log.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_off.load() == 0
+    }
+
     /// It has waited in that line of the program.
     pub(crate) fn waited(&self, (begun, ended): (u64, u64), line: &str) {
         if !IS_IN_CALL.get() {

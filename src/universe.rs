@@ -82,6 +82,24 @@ impl Universe {
         self.world.context().log().into_iter().for_each(|log| log.switch(is_traced));
     }
 
+    /// For tools: what this rank and its job are at the moment. Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the kernel does not answer.
+    #[doc(hidden)]
+    pub fn figures(&self) -> Result<launch::Figures> {
+        self.world.context().figures()
+    }
+
+    /// For tools: what this rank has counted; `None` if the job counts nothing. Local; does not block.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if the segment was overwritten.
+    #[doc(hidden)]
+    pub fn statistics(&self) -> Result<Option<launch::RankStatistics>> {
+        self.world.context().counted_so_far()
+    }
+
     /// For bindings of other languages, in which a program need not free its handles: leaves the job as if
     /// the universe and all handles were dropped. They must not be used any more. Local; does not block.
     pub fn leave(self) {

@@ -58,8 +58,8 @@ pub type MPI_Message = Handle<crate::message::MessageObject>;
 pub type MPI_Request = Handle<crate::request::Request>;
 
 pub type MPI_T_enum = Handle<crate::tool::Nothing>;
-pub type MPI_T_cvar_handle = Handle<crate::tool::Nothing>;
-pub type MPI_T_pvar_handle = Handle<crate::tool::Nothing>;
+pub type MPI_T_cvar_handle = Handle<crate::tool::ControlHandle>;
+pub type MPI_T_pvar_handle = Handle<crate::tool::ReadHandle>;
 pub type MPI_T_pvar_session = Handle<crate::tool::Session>;
 pub type MPI_T_event_registration = Handle<crate::tool::Nothing>;
 pub type MPI_T_event_instance = Handle<crate::tool::Nothing>;

@@ -107,6 +107,11 @@ impl<T: Copy> Ptr<T> {
         self.set_at(0, value)
     }
 
+    /// Writes the value, unless the program does not ask for it.
+    pub fn offer(self, value: T) -> Outcome {
+        if self.is_null() { Ok(()) } else { self.set(value) }
+    }
+
     /// Writes element `k` of an array that has it.
     pub fn set_at(self, k: usize, value: T) -> Outcome {
         if self.is_null() {
@@ -280,6 +285,19 @@ impl Text {
 }
 
 impl TextBuffer {
+    /// Gives a text as the tool interface does (MPI-4.1 §15.3.3): `length` is the space, and becomes the number of
+    /// bytes with the null character. A program that does not ask for one of them passes null.
+    pub fn offer(self, text: &str, length: Ptr<c_int>) -> Outcome {
+        if length.is_null() {
+            return Ok(());
+        }
+        let space = usize::try_from(length.get()?).unwrap_or_default();
+        if !self.0.is_null() {
+            self.write(text, space)?;
+        }
+        length.set(text.len() as c_int + 1)
+    }
+
     /// Writes the bytes of `text` that fit into `space` bytes with a null character; returns their number
     /// without the null character.
     pub fn write(self, text: &str, space: usize) -> Outcome<c_int> {

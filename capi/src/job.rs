@@ -12,6 +12,7 @@ use crate::message::MessageObject;
 use crate::request::Request;
 use crate::window::Window;
 use onesided::engine::Waits;
+use onesided::launch::{Figures, RankStatistics};
 use onesided::{Comm, Error, Memory, Universe};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -171,6 +172,23 @@ pub fn leave_after_sessions() {
 /// The communicator of all ranks, whether by `MPI_Init` or by a session.
 pub fn world() -> Outcome<Comm> {
     Ok(job().universe()?.world().clone())
+}
+
+/// What tools read of this rank, while it is in its job.
+pub fn figures() -> Outcome<Figures> {
+    Ok(job().universe().map_err(not_accessible)?.figures()?)
+}
+
+/// What this rank has counted, if its job counts.
+pub fn counted() -> Outcome<RankStatistics> {
+    let counted = job().universe().map_err(not_accessible)?.statistics()?;
+    let why = "the job does not count calls: rmarun --stats or --report";
+    counted.ok_or_else(|| Failure::new(MPI_T_ERR_NOT_ACCESSIBLE, why))
+}
+
+/// The tool interface can be used outside the job, but then there is no rank.
+fn not_accessible(failure: Failure) -> Failure {
+    Failure::new(MPI_T_ERR_NOT_ACCESSIBLE, failure.text.clone())
 }
 
 /// Switches the trace of this rank off or on, while it is in its job.

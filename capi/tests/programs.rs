@@ -85,13 +85,16 @@ programs! {
     signals
     statuses
     tool_interface
+    tool_variables
     topologies
     wrong_calls
 }
 
 /// What is not run under MPICH 5.0.2: it lacks two functions, ends with its connection to the launcher, and
-/// deletes the attributes of a window that it refuses to free; and its ranks do not see that they disagree.
-const HERE_ONLY: [&str; 4] = ["every_symbol", "descriptors", "disagree", "refused_frees"];
+/// deletes the attributes of a window that it refuses to free; its ranks do not see that they disagree, and its tools'
+/// variables are others.
+const HERE_ONLY: [&str; 5] =
+    ["every_symbol", "descriptors", "disagree", "refused_frees", "tool_variables"];
 
 /// Compiles a program and runs it everywhere.
 fn runs(name: &str) {
@@ -299,6 +302,38 @@ fn an_error_without_debug_information_names_the_function() {
     let printed = text(&under_rmarun(2, &program).stderr);
     let place = "(MPI_ERR_RMA_RANGE), at main (compiled without -g: no line)";
     assert!(stripped.success() && printed.contains(place), "{printed}");
+}
+
+const VARIABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/variables.md");
+/// The line behind which the page has what the test below writes.
+const MARK: &str = "<!-- What follows is written by `VARIABLES=overwrite cargo test -p onesided-capi --test programs the_page`. -->\n";
+
+#[test]
+fn the_page_of_variables_is_what_a_tool_finds() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let tables = good(&Command::new(compiled("ends/variables")).output().unwrap());
+    let found = fs::read_to_string(VARIABLES).expect("the page");
+    let (prose, there) = found.split_once(MARK).expect("the mark of what is written");
+    if std::env::var("VARIABLES").is_ok_and(|wish| wish == "overwrite") {
+        fs::write(VARIABLES, format!("{prose}{MARK}{tables}")).expect("the page can be written");
+    } else {
+        assert_eq!(there, tables, "the page is stale; VARIABLES=overwrite writes it");
+    }
+}
+
+/// In a job that counts, the variables of the tool interface have its counts.
+#[test]
+fn variables_are_what_the_program_does() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = compiled("tool_variables");
+    for ranks in RANKS {
+        let output = under_rmarun_with(&["--stats"], ranks, &program);
+        passed("tool_variables, counted", ranks, &output);
+    }
 }
 
 /// Of random programs: each count and the bytes are those of a tool's wrappers, also from rank to rank.

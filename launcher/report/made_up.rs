@@ -8,10 +8,17 @@ use crate::launch::{
 /// A rank that was in ten puts and four fences for that long, and of that in three waits for rank 1.
 pub fn rank(nanoseconds: u64, put: u64, fence: u64, waited: u64) -> RankStatistics {
     let lasted = |times, nanoseconds| Times { times, nanoseconds, longest: nanoseconds };
-    let call = |call, lasted, bytes| CallStatistics { call, window: "grid".into(), lasted, bytes };
+    let call = |call, lasted, bytes| CallStatistics {
+        call,
+        mark: 7,
+        window: "grid".into(),
+        lasted,
+        bytes,
+    };
     let late = WaitCause { late: Some(1), lock_of: None };
     let wait = WaitStatistics {
         call: Call::Fence,
+        mark: 7,
         window: "grid".to_owned(),
         line: "heat.rs:17".to_owned(),
         awaited: AwaitedKind::Arrival,

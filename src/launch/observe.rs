@@ -144,6 +144,35 @@ impl<'a> View<'a> {
     }
 }
 
+/// What tools read of a rank at the moment, and of its job.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Calls that it has ended, those inside other calls included.
+    pub calls: u64,
+    /// How often its waits have slept.
+    pub sleeps: u64,
+    /// What a wake-up has lately cost a rank, in nanoseconds.
+    pub waking: u64,
+    /// How often a wait looks before it yields or sleeps.
+    pub spins: u32,
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Bytes of the segment.
+    pub segment: u64,
+    /// Bytes of the segment in use: the fixed part, and what is allocated.
+    pub used: u64,
+    /// Bytes of the segment that have memory.
+    pub in_memory: u64,
+    /// Bytes of memory that can still be allocated.
+    pub available: u64,
+    /// The job counts calls.
+    pub is_counted: bool,
+    /// The job checks accesses for conflicts.
+    pub is_checked: bool,
+    /// Whether calls that begin now are in the trace; `None` without one.
+    pub is_traced: Option<bool>,
+}
+
 /// The segment of another job, read-only.
 pub struct Observed {
     segment: Segment,

@@ -8,5 +8,6 @@ mod scatter;
 
 pub(crate) use incoming::{Record, Sources};
 pub(crate) use outgoing::{Head, OutgoingQueue, RecordKind, damaged};
+pub use pool::LONGEST;
 pub(crate) use pool::{BlockPool, give_back};
 pub(crate) use scatter::{scatter, serve};

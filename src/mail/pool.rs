@@ -12,7 +12,7 @@ use crate::shm::{GRANULE, Segment};
 use crate::sync::channel::BlockWords;
 
 /// The longest message that is sent through a block.
-pub(super) const LONGEST: u64 = SHORTEST << (CLASSES - 1);
+pub const LONGEST: u64 = SHORTEST << (CLASSES - 1);
 /// The smallest block. Those of each further class have twice as many bytes.
 const SHORTEST: u64 = 16 << 10;
 const CLASSES: usize = 7;

@@ -149,6 +149,37 @@ impl Mailbox {
     }
 }
 
+/// The messages of this process that wait, for tools.
+///
+/// ```
+/// use onesided::engine::WaitingMessages;
+///
+/// // A process that is no rank yet.
+/// assert_eq!(WaitingMessages::now().receives, 0);
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WaitingMessages {
+    /// Messages that this rank has found, and no receive has asked for.
+    pub unexpected: usize,
+    /// Receives without a message.
+    pub receives: usize,
+    /// Requests that are not done.
+    pub requests: u32,
+}
+
+impl WaitingMessages {
+    /// Those of now; none before the first message, or once the rank has left the job.
+    pub fn now() -> WaitingMessages {
+        let Some(mailbox) = Mailbox::existing() else { return WaitingMessages::default() };
+        let state = mailbox.lock();
+        WaitingMessages {
+            unexpected: state.unexpected.number(),
+            receives: state.posted.number(),
+            requests: mailbox.open.load(),
+        }
+    }
+}
+
 impl ProgressEngine for Mailbox {
     fn bell(&self) -> Option<&ParkWord> {
         (self.has_requests() || self.driven.number() != 0).then(|| self.own.bell())

@@ -96,6 +96,11 @@ impl<V: PartialEq> Posted<V> {
         self.lists.entries == 0
     }
 
+    /// How many there are.
+    pub(super) fn number(&self) -> usize {
+        self.lists.entries
+    }
+
     /// Adds a receive that asks for `wanted`.
     pub(super) fn post(&mut self, wanted: Envelope, receive: V) {
         self.wild += usize::from(wanted.wildcards() > 0);
@@ -150,6 +155,11 @@ impl<V> Unexpected<V> {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.lists.entries == 0
+    }
+
+    /// How many there are.
+    pub(super) fn number(&self) -> usize {
+        self.lists.entries
     }
 
     /// Adds a message.

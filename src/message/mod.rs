@@ -35,9 +35,11 @@ mod waits;
 use crate::group::Rank;
 
 pub(crate) use driven::Driven;
+pub use mailbox::WaitingMessages;
 pub use owned::Pending;
 pub use probe::Message;
 pub use request::MessageRequest;
+pub use send::EAGER;
 pub use typed::{Source, Tag};
 pub use waits::Waits;
 

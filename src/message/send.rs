@@ -15,7 +15,7 @@ use crate::shm::is_forked;
 
 /// Messages of up to that many bytes are copied to their records, longer ones to blocks or by their
 /// receivers.
-pub(super) const EAGER: u64 = 8 * 1024;
+pub const EAGER: u64 = 8 * 1024;
 
 /// A message that is to be sent.
 struct Sending<'a> {

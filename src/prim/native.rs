@@ -341,6 +341,8 @@ pub struct Backoff {
     forgiven: AtomicU64,
     /// Yields of this process.
     yields: AtomicU32,
+    /// Sleeps of its waits.
+    sleeps: AtomicU64,
     /// The processors of this rank and the others, if known.
     placement: Option<Placement>,
     /// Called by a wait that has slept for long.
@@ -383,6 +385,7 @@ impl Backoff {
             ask_at: AtomicU64::default(),
             forgiven: AtomicU64::default(),
             yields: AtomicU32::default(),
+            sleeps: AtomicU64::default(),
             placement: None,
             look: None,
             log: None,
@@ -396,6 +399,21 @@ impl Backoff {
             *job = Some(placement.words());
         }
         Backoff { placement: Some(placement), ..Backoff::new(ranks, cores) }
+    }
+
+    /// How often waits of this process have slept.
+    pub fn sleeps(&self) -> u64 {
+        self.sleeps.load(Relaxed)
+    }
+
+    /// How often a wait looks, without a pause for others, before it yields or sleeps.
+    pub fn spins(&self) -> u32 {
+        self.spins.load(Relaxed)
+    }
+
+    /// What a wake-up has lately cost a rank of the job.
+    pub fn waking(&self) -> Duration {
+        self.placement.as_ref().map(Placement::waking).unwrap_or_default()
     }
 
     /// This policy; a wait that has slept for long also calls `look`.
@@ -566,6 +584,7 @@ impl Backoff {
     /// Publishes that this rank is about to sleep; [`Backoff::settle`] ends it. Returns the arguments of
     /// [`FutexWord::wait`].
     pub(super) fn sleep(&self, tier: &Tier) -> (bool, Duration) {
+        self.sleeps.fetch_add(1, Relaxed);
         self.publish_sleep();
         (self.is_deaf_first && !tier.has_looked, self.overdue)
     }

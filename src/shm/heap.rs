@@ -151,14 +151,19 @@ impl<'a> Heap<'a> {
         Ok((block + 1) * GRANULE)
     }
 
+    /// Bytes of the blocks in use, with their headers.
+    pub(crate) fn used(&self) -> Result<u64> {
+        Ok(self.words()?.used.load() * GRANULE)
+    }
+
     /// Bytes of memory that further blocks can have: what the machine has available, without what blocks in
     /// use have not touched yet.
-    fn available(&self) -> Result<u64> {
+    pub(crate) fn available(&self) -> Result<u64> {
         let available = os::available_memory()?;
         if !self.segment.is_backed_on_touch() || !self.segment.file().is_still_there() {
             return Ok(available);
         }
-        let owned = self.segment.layout().arena + self.words()?.used.load() * GRANULE;
+        let owned = self.segment.layout().arena + self.used()?;
         let untouched = owned.saturating_sub(self.segment.file().bytes_in_memory()?);
         Ok(available.saturating_sub(untouched))
     }

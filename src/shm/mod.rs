@@ -59,13 +59,13 @@ pub(crate) use layout::{
 pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
-pub use os::reserve;
 pub(crate) use os::{
     Direction, File, FileKind, Piece, PieceRun, Process, STAT_BYTES, admit, close_on_exec,
     duplicate, has_more_rights, is_forked, is_gone, kill_this_process, largest_segment, nonce,
     notice_forks, page_size, read_here, spawn_deaf, stat_of, takes_output, thread_id, total_memory,
     write_here,
 };
+pub use os::{Usage, reserve};
 pub(crate) use parts::{PartOf, Parts};
 pub(crate) use pattern::{Offsets, Pattern, Steps, Strip};
 pub(crate) use placement::SegmentPlacement;

@@ -14,7 +14,7 @@ use nix::libc::{c_ulong, iovec, process_vm_readv, process_vm_writev};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MmapAdvise, madvise, shm_open, shm_unlink};
-use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::stat::Mode;
 use std::ffi::OsStr;
@@ -227,7 +227,7 @@ impl File {
     }
 
     /// The bytes of memory that the file has.
-    pub(super) fn bytes_in_memory(&self) -> Result<u64> {
+    pub(crate) fn bytes_in_memory(&self) -> Result<u64> {
         let stat = nix::sys::stat::fstat(self).map_err(os_error("measuring the segment"))?;
         Ok(stat.st_blocks as u64 * 512)
     }
@@ -410,6 +410,45 @@ pub(crate) fn total_memory() -> Result<u64> {
 /// The soft limit of this process and its children.
 fn limit(resource: Resource) -> u64 {
     getrlimit(resource).map_or(u64::MAX, |(soft, _)| soft)
+}
+
+/// What the kernel has counted of this process, its ended threads included.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// Time on a processor in the program and its libraries, in nanoseconds.
+    pub user: u64,
+    /// The same in the kernel.
+    pub system: u64,
+    /// The most memory that it has had at a time, in bytes.
+    pub most_memory: u64,
+    /// Pages that it touched, and that were in memory or needed none.
+    pub minor_faults: u64,
+    /// Pages that were read from a disk.
+    pub major_faults: u64,
+    /// How often it left a processor because it had to wait.
+    pub voluntary_switches: u64,
+    /// How often it left one to another process.
+    pub involuntary_switches: u64,
+}
+
+impl Usage {
+    /// That of now.
+    pub fn now() -> Result<Usage> {
+        let used = getrusage(UsageWho::RUSAGE_SELF).map_err(os_error("asking for the usage"))?;
+        let count = |number: i64| u64::try_from(number).unwrap_or_default();
+        let time = |time: nix::sys::time::TimeVal| {
+            count(time.tv_sec()) * 1_000_000_000 + count(time.tv_usec()) * 1000
+        };
+        Ok(Usage {
+            user: time(used.user_time()),
+            system: time(used.system_time()),
+            most_memory: count(used.max_rss()) * 1024,
+            minor_faults: count(used.minor_page_faults()),
+            major_faults: count(used.major_page_faults()),
+            voluntary_switches: count(used.voluntary_context_switches()),
+            involuntary_switches: count(used.involuntary_context_switches()),
+        })
+    }
 }
 
 /// The largest segment within the limits of this process, in bytes: the file size, and half of the

@@ -189,6 +189,11 @@ impl Calls {
         self.survivors.recording_waiter(at, describe)
     }
 
+    /// What names the window in records of calls.
+    pub(crate) fn mark(&self) -> u64 {
+        self.mark
+    }
+
     /// Marks the current call of this rank.
     #[inline(always)]
     pub(crate) fn enter(&self, call: Call) -> InCall<'_> {

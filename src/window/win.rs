@@ -269,6 +269,12 @@ impl Win {
         self.calls.identity.name()
     }
 
+    /// What names it in the records of calls ([`crate::launch::CallStatistics::mark`]).
+    #[doc(hidden)]
+    pub fn mark(&self) -> u64 {
+        self.calls.mark()
+    }
+
     /// `MPI_Win_set_name` (MPI-4.1 §7.8): the name that this rank's errors use. The launcher's reports use the
     /// latest name that any rank has set.
     #[doc(alias = "MPI_Win_set_name")]

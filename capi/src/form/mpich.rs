@@ -26,6 +26,7 @@ width!(u32: crate::comm::Communicator, crate::window::Window, onesided::Group, c
 width!(u32: crate::info::InfoObject, crate::op::Operation, crate::handler::Handler);
 width!(u32: crate::session::Session, crate::message::MessageObject, crate::request::Request);
 width!(usize: crate::file::File, crate::tool::Nothing, crate::tool::Session);
+width!(usize: crate::tool::ReadHandle, crate::tool::ControlHandle);
 
 // A handle that is not predefined: the index of its slot and FIRST, the number of uses, the kind with MARK.
 pub const FIRST: usize = 0;

@@ -30,11 +30,11 @@ static void numbers(void)
     int count = -1, stamp = -1, again = -2;
     RULE("MPI-4.1 15.3: how many there are");
     OK(MPI_T_cvar_get_num(&count));
-    CHECK(ours() ? count == 0 : count >= 0);
+    CHECK(ours() ? count > 0 : count >= 0);
     OK(MPI_T_pvar_get_num(&count));
-    CHECK(ours() ? count == 0 : count >= 0);
+    CHECK(ours() ? count >= 30 : count >= 0);
     OK(MPI_T_category_get_num(&count));
-    CHECK(ours() ? count == 0 : count >= 0);
+    CHECK(ours() ? count > 0 : count >= 0);
     OK(MPI_T_event_get_num(&count));
     CHECK(ours() ? count == 0 : count >= 0);
     OK(MPI_T_source_get_num(&count));
@@ -177,7 +177,6 @@ static void everything(void)
     names();
     sessions();
     if (ours()) {
-        indices(0);
         indices(-1);
         indices(NO_INDEX);
         handles();
