@@ -202,6 +202,10 @@ struct Line {
     /// ui.perfetto.dev shows. The file has everything up to a failure. Each call takes longer
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Keeps no last calls: nothing of what the ranks call is in the job's memory, and tables and messages say that calls
+    /// are not recorded. No call becomes faster. A wait is recorded still
+    #[arg(long)]
+    no_recorder: bool,
     /// What each rank is bound to, in turn: none; socket; core, the hardware threads of a core; hwthread,
     /// one hardware thread. Unbound ranks that can have a core each avoid each other's cores
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = bind_to)]
@@ -382,6 +386,8 @@ pub struct Options {
     pub report: Option<PathBuf>,
     /// Where the trace is written.
     pub trace: Option<PathBuf>,
+    /// Whether the ranks record their last calls.
+    pub records: bool,
     /// How many of the last calls of all ranks are printed when the job fails.
     pub calls: Option<u32>,
     pub target: Option<Target>,
@@ -396,6 +402,7 @@ impl Options {
             is_separate: self.check.is_some_and(|check| check.is_separate),
             is_counted: self.stats || self.report.is_some(),
             is_traced: self.trace.is_some(),
+            is_unrecorded: !self.records,
         }
     }
 
@@ -502,6 +509,7 @@ fn read(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, clap::Error>
         check: line.check.or(line.check_report.is_some().then(Check::default)),
         check_report: line.check_report,
         stats: line.stats,
+        records: !line.no_recorder,
         report: line.report,
         trace: line.trace,
         calls: line.calls,

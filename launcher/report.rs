@@ -266,6 +266,7 @@ fn place(end: &RankEnd, joined: usize) -> String {
         (true, _, Call::None) if matches!(end.how, How::Exited(_)) => String::new(),
         (true, true, _) => " after it had left the job".to_owned(),
         (true, false, Call::None) => format!(" {}", Call::None),
+        (true, false, Call::NotRecorded) => ", in what call is not recorded".to_owned(),
         (true, false, call) => match window {
             Some(window) => format!(" in {call} on window '{window}'"),
             None => format!(" in {call}"),

@@ -219,6 +219,8 @@ pub enum Call {
     WaitAny,
     /// `MPI_Waitsome`.
     WaitSome,
+    /// Any call or none, of a job that does not record them.
+    NotRecorded,
 }
 
 const NAMES: &[(Call, &str)] = &[
@@ -326,6 +328,7 @@ const NAMES: &[(Call, &str)] = &[
     (Call::PartitionedReceive, "partitioned receive"),
     (Call::WaitAny, "waitany"),
     (Call::WaitSome, "waitsome"),
+    (Call::NotRecorded, "not recorded"),
 ];
 
 impl Call {

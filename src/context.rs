@@ -12,8 +12,8 @@ use crate::prim::{
 };
 use crate::rank::Rank;
 use crate::shm::{
-    AllocError, NoticeBoard, Placed, Process, RankSlot, Scope, Segment, SegmentPlacement, Shards,
-    WriteRecords, is_forked,
+    AllocError, CallRecorder, CallWord, NoticeBoard, Placed, Process, RankSlot, Scope, Segment,
+    SegmentPlacement, Shards, WriteRecords, is_forked,
 };
 use crate::statistics::{RankStatistics, Statistics};
 use crate::trace::EventLog;
@@ -70,6 +70,8 @@ pub(crate) struct Context {
     /// In a job whose calls are counted or traced.
     statistics: Option<Arc<Statistics>>,
     slot: Placed<RankSlot>,
+    /// Its last calls: in the slot, unless the job keeps none.
+    calls: Placed<CallRecorder>,
     /// The number of communicators made of this rank alone.
     alone: Word32,
     progress: OnceLock<&'static dyn ProgressEngine>,
@@ -107,6 +109,7 @@ impl Context {
             checker: Checker::join(&segment, here)?,
             statistics,
             notice,
+            calls: segment.recorder(here)?,
             segment,
             slot,
             alone: Word32::default(),
@@ -246,7 +249,7 @@ impl Context {
     pub(crate) fn figures(&self) -> Result<Figures> {
         let (segment, heap) = (&self.segment, self.segment.heap());
         Ok(Figures {
-            calls: self.slot.calls(),
+            calls: self.calls.ended(),
             sleeps: self.backoff.sleeps(),
             waking: self.backoff.waking().as_nanos() as u64,
             spins: self.backoff.spins(),
@@ -255,6 +258,7 @@ impl Context {
             used: segment.layout().arena + heap.used()?,
             in_memory: segment.file().bytes_in_memory()?,
             available: heap.available()?,
+            is_recorded: !segment.layout().is_unrecorded,
             is_counted: self.statistics().is_some_and(Statistics::counts),
             is_checked: self.checker.is_some(),
             is_traced: self.log().map(EventLog::is_on),
@@ -268,7 +272,7 @@ impl Context {
 
     /// The recorded call of this rank.
     pub(crate) fn call(&self) -> Call {
-        self.slot.doing().0
+        CallWord::read(self.calls.present()).0
     }
 
     /// The process that has joined as that rank of the job.
@@ -320,7 +324,7 @@ impl Context {
         describe: &'a dyn Fn(&WaitRecord),
     ) -> Waiter<'a> {
         let account =
-            Some(Account { record: &self.slot.wait, doing: self.slot.doing_word(), at, describe });
+            Some(Account { record: &self.slot.wait, doing: self.calls.present(), at, describe });
         Waiter { account, ..self.waiter_in(scope) }
     }
 
@@ -343,7 +347,7 @@ impl Context {
     /// call, where calls are counted.
     #[inline(always)]
     pub(crate) fn enter(&self, call: Call, window: u64) -> InCall<'_> {
-        self.slot.begin(call, window);
+        self.calls.begin(call, window);
         self.counted(call, window, None)
     }
 
@@ -356,7 +360,7 @@ impl Context {
         (target, bytes): (Rank, u64),
         world: impl FnOnce(u32) -> Option<u32>,
     ) -> InCall<'_> {
-        self.slot.begin_operation(call, window, (target.0, bytes));
+        self.calls.begin_operation(call, window, (target.0, bytes));
         let in_call = self.counted(call, window, Some((target, bytes)));
         if let Some(statistics) = &self.statistics
             && (call.is_operation() || call == Call::Send)
@@ -397,9 +401,9 @@ impl Context {
         target: Rank,
         bytes: u64,
     ) -> FastCall<'_> {
-        let slot = &*self.slot;
-        slot.begin_operation(call, window, (target.0, bytes));
-        FastCall { slot }
+        let calls = &*self.calls;
+        calls.begin_operation(call, window, (target.0, bytes));
+        FastCall { calls }
     }
 
     /// The records of this rank's writes, in a job that continues after a failure.
@@ -446,7 +450,7 @@ impl InCall<'_> {
 
     #[inline(always)]
     fn ended(&self) {
-        self.context.slot.end();
+        self.context.calls.end();
         if let Some(statistics) = &self.context.statistics {
             statistics.end();
         }
@@ -466,7 +470,7 @@ impl Drop for InCall<'_> {
 /// Marks a call in its fast path, which ends it or leaves it to the slow one. Its drop stands for a panic.
 #[must_use = "the call is under way until it is ended"]
 pub(crate) struct FastCall<'a> {
-    slot: &'a RankSlot,
+    calls: &'a CallRecorder,
 }
 
 impl FastCall<'_> {
@@ -477,6 +481,6 @@ impl FastCall<'_> {
     /// Ends the mark: one store.
     #[inline(always)]
     pub(crate) fn end(self) {
-        self.slot.end();
+        self.calls.end();
     }
 }

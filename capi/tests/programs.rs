@@ -309,6 +309,7 @@ const VARIABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/
 const MARK: &str = "<!-- What follows is written by `VARIABLES=overwrite cargo test -p onesided-capi --test programs the_page`. -->\n";
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the wish to write the page")]
 fn the_page_of_variables_is_what_a_tool_finds() {
     if !has("cc") || !has("timeout") {
         return;

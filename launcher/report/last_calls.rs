@@ -5,9 +5,14 @@ use crate::launch::{LastCall, View};
 
 const HEAD: [&str; 6] = ["rank", "last calls", "window", "target", "bytes", "times"];
 
+const NOT_RECORDED: &str = "last calls are not recorded (--no-recorder)\n";
+
 /// The last `most` calls of each of these ranks, the latest last; calls that are equal and follow one another are
-/// one row. `None` without any.
+/// one row. `None` without any. A job that keeps none has a sentence.
 pub fn table(view: View<'_>, ranks: impl IntoIterator<Item = u32>, most: usize) -> Option<String> {
+    if !view.is_recorded() {
+        return ranks.into_iter().next().map(|_| NOT_RECORDED.to_owned());
+    }
     let mut rows = vec![HEAD.map(str::to_owned)];
     for rank in ranks {
         let calls = view.last_calls(rank).unwrap_or_default();

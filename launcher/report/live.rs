@@ -20,7 +20,8 @@ pub struct Look {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
     pub processor: Option<Duration>,
-    pub calls: u64,
+    /// Where they are recorded.
+    pub calls: Option<u64>,
     /// The bytes of its operations, where they are counted.
     pub bytes: Option<u64>,
 }
@@ -171,13 +172,15 @@ impl Screen {
 
 impl Rates {
     fn between(before: &Done, after: &Done, seconds: f64) -> Rates {
-        let per_second = |before: u64, after: u64| after.saturating_sub(before) as f64 / seconds;
+        let rate = |before: Option<u64>, after: Option<u64>| -> Option<f64> {
+            Some(after?.saturating_sub(before?) as f64 / seconds)
+        };
         let processors = before.processor.zip(after.processor);
         Rates {
             processors: processors
                 .map(|(before, after)| after.saturating_sub(before).as_secs_f64() / seconds),
-            calls: Some(per_second(before.calls, after.calls)),
-            bytes: before.bytes.zip(after.bytes).map(|(before, after)| per_second(before, after)),
+            calls: rate(before.calls, after.calls),
+            bytes: rate(before.bytes, after.bytes),
         }
     }
 }
@@ -250,7 +253,7 @@ mod tests {
             nanoseconds: waits.then_some(2_500_000_000),
         };
         let processor = Some(Duration::from_millis(processor));
-        (Done { processor, calls, bytes: waits.then_some(1000 * calls) }, row)
+        (Done { processor, calls: Some(calls), bytes: waits.then_some(1000 * calls) }, row)
     }
 
     /// Two looks, two seconds apart.

@@ -50,7 +50,7 @@ fn standing(status: &RankStatus) -> String {
     match (joined, finished, call, window) {
         (false, ..) => "not in the job yet".to_owned(),
         (true, true, ..) => "no longer in the job".to_owned(),
-        (true, false, Call::None, _) => Call::None.to_string(),
+        (true, false, Call::None | Call::NotRecorded, _) => call.to_string(),
         (true, false, call, Some(window)) => format!("in {call} on window '{window}'"),
         (true, false, call, None) => format!("in {call}"),
     }

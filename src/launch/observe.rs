@@ -90,7 +90,10 @@ impl<'a> View<'a> {
     /// The status of rank `rank`.
     pub fn status(&self, rank: u32) -> Result<RankStatus> {
         let slot = self.slot(rank)?;
-        let (call, window) = slot.doing();
+        let (call, window) = match self.is_recorded() {
+            true => CallWord::read(slot.calls.present()),
+            false => (Call::NotRecorded, 0),
+        };
         Ok(RankStatus {
             joined: slot.joined.is_set(),
             finished: slot.finished.is_set(),
@@ -99,9 +102,15 @@ impl<'a> View<'a> {
         })
     }
 
-    /// How many calls of rank `rank` have ended.
-    pub fn calls(&self, rank: u32) -> Result<u64> {
-        Ok(self.slot(rank)?.calls())
+    /// Whether the ranks record their last calls.
+    pub fn is_recorded(&self) -> bool {
+        !self.segment.layout().is_unrecorded
+    }
+
+    /// How many calls of rank `rank` have ended; `None` if they are not recorded.
+    pub fn calls(&self, rank: u32) -> Result<Option<u64>> {
+        let ended = self.slot(rank)?.calls.ended();
+        Ok(self.is_recorded().then_some(ended))
     }
 
     /// What a rank has counted; `None` if the job counts nothing.
@@ -111,7 +120,7 @@ impl<'a> View<'a> {
 
     /// The last calls of rank `rank`, the latest last. A window whose memory has been used again has no name.
     pub fn last_calls(&self, rank: u32) -> Result<Vec<LastCall>> {
-        let calls = self.slot(rank)?.last_calls();
+        let calls = self.slot(rank)?.calls.read();
         let named = |recorded: &RecordedCall| {
             let RecordedCall { call, window, operation, is_under_way } = *recorded;
             let target = operation.and_then(|(target, _)| target);
@@ -165,6 +174,8 @@ pub struct Figures {
     pub in_memory: u64,
     /// Bytes of memory that can still be allocated.
     pub available: u64,
+    /// The job records the last calls of each rank.
+    pub is_recorded: bool,
     /// The job counts calls.
     pub is_counted: bool,
     /// The job checks accesses for conflicts.

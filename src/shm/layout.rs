@@ -51,6 +51,8 @@ pub(crate) struct SegmentLayout {
     pub(crate) is_late: bool,
     /// Whether its accesses are also checked by the separate memory model.
     pub(crate) is_separate: bool,
+    /// Whether ranks keep their last calls to themselves.
+    pub(crate) is_unrecorded: bool,
     /// Whether the segment has space for more staging buffers.
     is_large: bool,
     pub(crate) slots: u64,
@@ -95,6 +97,8 @@ pub struct Observation {
     pub is_counted: bool,
     /// When each call begins and ends, which the launcher writes to a file.
     pub is_traced: bool,
+    /// Not even the last calls: no call takes another path for that.
+    pub is_unrecorded: bool,
 }
 
 /// The staging buffer of one rank for the collective with that number.
@@ -263,19 +267,19 @@ impl SegmentLayout {
         page: u64,
         bytes: u64,
     ) -> SegmentLayout {
-        let Observation { is_checked, is_late, is_separate, is_counted, is_traced } = observed;
+        let Observation { is_checked, is_late, is_separate, is_unrecorded, .. } = observed;
+        let Observation { is_counted, is_traced, .. } = observed;
+        let is_large = bytes >= IN_LARGE.0;
         let clocks = if is_checked { CheckTables::clocks(ranks) } else { 0 };
-        let (is_large, none) = (bytes >= IN_LARGE.0, SegmentLayout::default());
-        let start =
-            SegmentLayout { ranks, uncombined, clocks, is_late, is_separate, is_large, ..none };
-        let (n, mut end) = (u64::from(ranks), 0);
+        let of_job = SegmentLayout { ranks, uncombined, clocks, is_large, ..Self::default() };
+        let start = SegmentLayout { is_late, is_separate, is_unrecorded, ..of_job };
+        let (n, of) = (u64::from(ranks), |bytes: usize| bytes as u64);
+        let mut end = of(size_of::<Header>());
         let mut place = |bytes: u64, align: u64| {
             let at = u64::next_multiple_of(end, align);
             end = at + bytes;
             at
         };
-        let of = |bytes: usize| bytes as u64;
-        place(of(size_of::<Header>()), GRANULE);
         let slots = place(n * of(size_of::<RankSlot>()), GRANULE);
         let places = place(of(size_of::<PlacementWords>()) + n * of(size_of::<Word32>()), GRANULE);
         let registry = place(of(size_of::<RegistryWords>()), GRANULE);

@@ -71,7 +71,7 @@ pub(crate) use pattern::{Offsets, Pattern, Steps, Strip};
 pub(crate) use placement::SegmentPlacement;
 
 pub(crate) use record::{Recording, Write, WriteRecords};
-pub(crate) use recorder::{LAST_CALLS, RecordedCall};
+pub(crate) use recorder::{CallRecorder, LAST_CALLS, RecordedCall};
 pub(crate) use segment::{Advice, Mapping, OTHER_VERSION, Placed, PlacedSlice, Segment};
 pub(crate) use shards::Shards;
 pub(crate) use slot::{CallWord, RankSlot, WindowHeader};

@@ -55,6 +55,15 @@ pub(super) fn read_operation(word: u64) -> (Option<u32>, u64) {
     ((target != NO_TARGET).then_some(target as u32), word >> TARGET_BITS)
 }
 
+impl Default for CallRecorder {
+    fn default() -> CallRecorder {
+        CallRecorder {
+            entries: std::array::from_fn(|_| CallEntry::default()),
+            ended: Word64::default(),
+        }
+    }
+}
+
 impl CallRecorder {
     #[inline(always)]
     fn entry(&self, number: u64) -> &CallEntry {
@@ -63,14 +72,14 @@ impl CallRecorder {
 
     /// The rank begins a call on a window (zero for none).
     #[inline(always)]
-    pub(super) fn begin(&self, call: Call, window: u64) {
+    pub(crate) fn begin(&self, call: Call, window: u64) {
         let number = self.ended.load();
         self.entry(number).call.set_numbered(call, window, number);
     }
 
     /// The same of an operation of that many bytes on rank `target` of the window.
     #[inline(always)]
-    pub(super) fn begin_operation(&self, call: Call, window: u64, operation: (u32, u64)) {
+    pub(crate) fn begin_operation(&self, call: Call, window: u64, operation: (u32, u64)) {
         let number = self.ended.load();
         let entry = self.entry(number);
         entry.operation.store(operation_word(operation));
@@ -79,25 +88,25 @@ impl CallRecorder {
 
     /// The call has ended.
     #[inline(always)]
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.ended.store(self.ended.load() + 1);
     }
 
     /// How many calls have ended.
-    pub(super) fn ended(&self) -> u64 {
+    pub(crate) fn ended(&self) -> u64 {
         self.ended.load()
     }
 
     /// The present call, as a word for [`CallWord::read`]; zero for none.
     #[inline]
-    pub(super) fn present(&self) -> u64 {
+    pub(crate) fn present(&self) -> u64 {
         let number = self.ended.load();
         let word = self.entry(number).call.word_of(number);
         word.unwrap_or_default()
     }
 
     /// The last calls, the latest last. What a rank writes meanwhile may be missing.
-    pub(super) fn read(&self) -> Vec<RecordedCall> {
+    pub(crate) fn read(&self) -> Vec<RecordedCall> {
         let next = self.ended.load();
         let first = (next + 1).saturating_sub(LAST_CALLS as u64);
         let read = |number: u64| {
@@ -116,16 +125,9 @@ impl CallRecorder {
 mod tests {
     use super::*;
 
-    fn recorder() -> CallRecorder {
-        CallRecorder {
-            entries: std::array::from_fn(|_| CallEntry::default()),
-            ended: Word64::default(),
-        }
-    }
-
     #[test]
     fn the_last_calls_are_in_order_and_the_present_one_is_under_way() {
-        let recorder = recorder();
+        let recorder = CallRecorder::default();
         assert_eq!((recorder.read(), recorder.present()), (vec![], 0));
         for bytes in 0..1000 {
             recorder.begin_operation(Call::Put, 256, (3, bytes));
@@ -150,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_entry_of_another_round_is_dropped() {
-        let recorder = recorder();
+        let recorder = CallRecorder::default();
         recorder.begin(Call::Lock, 128);
         // Two threads end their calls, which shared an entry.
         recorder.end();

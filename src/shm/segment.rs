@@ -6,12 +6,14 @@ use super::copy::{clear, copy};
 use super::heap::HeapWords;
 use super::layout::{Observation, SegmentLayout, VERSION};
 use super::os::{self, File};
+use super::recorder::CallRecorder;
 use super::slot::RankSlot;
 use crate::error::{Error, Result};
 use crate::prim::{Word32, Word64};
 use crate::sync::channel::MailWords;
 use crate::sync::{MAX_RANKS, PostSlot, RankWords, TreeLine, WindowWords};
 use memmap2::{MmapRaw, UncheckedAdvice};
+use std::mem::offset_of;
 use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"onesided");
@@ -48,17 +50,23 @@ pub(super) struct Header {
     is_counted: Word32,
     /// 1 if the launcher writes a trace.
     is_traced: Word32,
+    /// 1 if the ranks keep their last calls to themselves.
+    is_unrecorded: Word32,
 }
 
 impl Header {
     /// The layout of the segment, if it is one of a job of that many ranks.
     fn layout(&self, ranks: u32) -> SegmentLayout {
-        let [is_checked, is_late, is_separate] =
-            [&self.is_checked, &self.is_late, &self.is_separate].map(|word| word.load() == 1);
-        let [is_counted, is_traced] =
-            [&self.is_counted, &self.is_traced].map(|word| word.load() == 1);
+        let is = |word: &Word32| word.load() == 1;
         let (uncombined, page) = (self.uncombined.load(), os::page_size());
-        let observed = Observation { is_checked, is_late, is_separate, is_counted, is_traced };
+        let observed = Observation {
+            is_checked: is(&self.is_checked),
+            is_late: is(&self.is_late),
+            is_separate: is(&self.is_separate),
+            is_counted: is(&self.is_counted),
+            is_traced: is(&self.is_traced),
+            is_unrecorded: is(&self.is_unrecorded),
+        };
         SegmentLayout::new(ranks, uncombined, observed, page, self.bytes.load())
     }
 }
@@ -67,6 +75,8 @@ impl Header {
 unsafe impl Shared for Header {}
 // SAFETY: as above.
 unsafe impl Shared for super::slot::RankSlot {}
+// SAFETY: as above.
+unsafe impl Shared for CallRecorder {}
 // SAFETY: as above.
 unsafe impl Shared for super::comm_words::CommWords {}
 // SAFETY: as above.
@@ -307,6 +317,7 @@ impl Segment {
         header.is_separate.store(layout.is_separate.into());
         header.is_counted.store((layout.statistics != 0).into());
         header.is_traced.store((layout.trace != 0).into());
+        header.is_unrecorded.store(layout.is_unrecorded.into());
         header.fingerprint.store(layout.fingerprint());
         header.bytes.store(bytes);
         header.nonce.store(nonce);
@@ -388,6 +399,16 @@ impl Segment {
     /// The words at `offset`, with the mapping.
     pub(crate) fn place<T: Shared>(self: &Arc<Self>, offset: u64) -> Result<Placed<T>> {
         Ok(Placed(self.place_all(offset, 1)?))
+    }
+
+    /// Where a rank records its calls: in its status, unless the job keeps none.
+    pub(crate) fn recorder(self: &Arc<Self>, rank: u32) -> Result<Placed<CallRecorder>> {
+        if !self.layout.is_unrecorded {
+            return self.place(self.slot_offset(rank) + offset_of!(RankSlot, calls) as u64);
+        }
+        // For as long as the process lives, which makes one.
+        let words: &'static [CallRecorder] = Box::leak(Box::new([CallRecorder::default()]));
+        Ok(Placed(PlacedSlice { _segment: self.clone(), words }))
     }
 
     /// `n` equal groups of words from `offset` on, with the mapping.

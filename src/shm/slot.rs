@@ -2,7 +2,7 @@
 
 use super::layout::GRANULE;
 use super::record::WriteRecords;
-use super::recorder::{CallRecorder, RecordedCall};
+use super::recorder::CallRecorder;
 use crate::call::Call;
 use crate::prim::{WaitRecord, Word32, Word64};
 
@@ -22,49 +22,8 @@ pub(crate) struct RankSlot {
     pub(crate) wait: WaitRecord,
     /// The writes of its threads, in a job that continues after a failure.
     pub(crate) writing: WriteRecords,
-    /// Its last calls.
-    calls: CallRecorder,
-}
-
-impl RankSlot {
-    /// Records that the rank begins `call`, on the window with that mark (zero for none).
-    #[inline(always)]
-    pub(crate) fn begin(&self, call: Call, window: u64) {
-        self.calls.begin(call, window);
-    }
-
-    /// The same of an operation on a rank of the window, of that many bytes.
-    #[inline(always)]
-    pub(crate) fn begin_operation(&self, call: Call, window: u64, operation: (u32, u64)) {
-        self.calls.begin_operation(call, window, operation);
-    }
-
-    /// Records that the call has ended.
-    #[inline(always)]
-    pub(crate) fn end(&self) {
-        self.calls.end();
-    }
-
-    /// Its present call, and the mark of the window or zero.
-    pub(crate) fn doing(&self) -> (Call, u64) {
-        CallWord::read(self.calls.present())
-    }
-
-    /// The same as a word for [`CallWord::read`].
-    #[inline]
-    pub(crate) fn doing_word(&self) -> u64 {
-        self.calls.present()
-    }
-
-    /// How many calls have ended.
-    pub(crate) fn calls(&self) -> u64 {
-        self.calls.ended()
-    }
-
-    /// Its last calls, the latest last.
-    pub(crate) fn last_calls(&self) -> Vec<RecordedCall> {
-        self.calls.read()
-    }
+    /// Its last calls, but for a job that keeps none.
+    pub(crate) calls: CallRecorder,
 }
 
 /// An event that happens once. Up to seven flipped bits do not change its value.

@@ -96,7 +96,8 @@ fn a_segment_that_cannot_be_is_one_line() {
 }
 
 /// What has to be in the help.
-const HELP: [&str; 50] = [
+const HELP: [&str; 51] = [
+    "--no-recorder",
     "-n, --ranks",
     "--tag-output",
     "--require-join",

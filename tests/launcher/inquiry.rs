@@ -122,3 +122,29 @@ fn what_is_no_job_is_said_in_one_line() {
     other.wait().unwrap();
     run(&["--status", "many"]).expect(2).reports(&["invalid value 'many' for '--status [<PID>]'"]);
 }
+
+#[test]
+fn without_a_recorder_no_table_has_a_call() {
+    let command = rank_function_in("inquiry", "stay_in_different_places");
+    let mut arguments = vec!["-n", "3", "--no-recorder", "--calls", "5", "--"];
+    arguments.extend(command.iter().map(String::as_str));
+    let started = Started::new(rmarun(&arguments));
+    let launcher = started.pid().as_raw();
+    let asleep = || {
+        let table = status(launcher).stdout;
+        table.contains("inquiry.rs") && row(&table, 2).get(4).is_some_and(|what| what != "-")
+    };
+    // A wait is recorded still.
+    eventually("a rank waits for rank 1", asleep);
+    let pid = launcher.to_string();
+    let table = run(&["--status", &pid, "--calls", "9"]).expect(0).stdout;
+    assert_eq!(row(&table, 1)[2], "not recorded", "{table}");
+    assert!(table.contains("last calls are not recorded (--no-recorder)"), "{table}");
+    assert!(!table.contains("window allocate"), "{table}");
+    let of_rank_1: i32 = row(&table, 1)[1].parse().expect("a process");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(of_rank_1), Signal::SIGKILL).unwrap();
+    let ended = finish(started).expect(137);
+    assert_eq!(ended.last_calls(), [["last calls are not recorded (--no-recorder)"]], "{ended:#?}");
+    let last = ended.launcher_lines().pop().unwrap_or_default().to_owned();
+    assert!(last.contains("(SIGKILL), in what call is not recorded"), "{last}");
+}

@@ -91,6 +91,11 @@ pub static ALL: &[Control] = &[
         "1: calls that only the standard forbids are errors (rmarun --strict)",
     ),
     switch(
+        "recorder",
+        || Ok(job::figures()?.is_recorded.into()),
+        "1: the job records the last calls of each rank; 0: rmarun --no-recorder",
+    ),
+    switch(
         "statistics",
         || Ok(job::figures()?.is_counted.into()),
         "1: the job counts calls (rmarun --stats, --report)",

@@ -231,7 +231,7 @@ static void always(void)
     EQUAL(control("eager_limit"), 8192);
     EQUAL(control("recorded_calls"), 64);
     EQUAL(control("staged_limit"), 1 << 20);
-    CHECK(control("spins") >= 0 && control("check") == 0 && control("strict") == 0 && control("trace") == 0);
+    CHECK(control("spins") >= 0 && control("recorder") == 1 && control("check") == 0 && control("strict") == 0 && control("trace") == 0);
 }
 
 #define MANY 7
