@@ -12,13 +12,21 @@ use std::fmt::Write;
 use std::path::Path;
 use table::{Constant, Function, Parameter};
 
+/// The name of what a program passes for `...`. It is read where the value of another parameter says that there is a text:
+/// on x86-64 and AArch64 that is where a parameter of its own would be.
+const MORE: &str = "_more";
+
 fn main() {
     println!("cargo:rustc-check-cfg=cfg(mpich)");
     let is_mpich = cargo_names("CARGO_PKG_NAME") == "onesided-mpich";
-    let (soname, functions, constants) = match is_mpich {
+    let (soname, mut functions, constants) = match is_mpich {
         false => ("libmpi_abi.so.1", table::functions(), table::constants()),
         true => ("libmpi.so.12", table::mpich_functions(), table::mpich_constants()),
     };
+    let variable = functions.iter_mut().flat_map(|function| &mut function.parameters);
+    for parameter in variable.filter(|parameter| parameter.name == "...") {
+        (parameter.name, parameter.ctype) = (MORE.into(), "const char *".into());
+    }
     if is_mpich {
         println!("cargo:rustc-cfg=mpich");
     }
@@ -108,7 +116,7 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
 /// Both functions, made of a call. The fast path of an operation is tried first; the rest is out of line,
 /// with the same parameters, so that it takes them where they are.
 fn there(function: &Function, call: &str) -> String {
-    let (name, named) = (&function.name, || function.parameters.iter().filter(|p| p.name != "..."));
+    let (name, named) = (&function.name, || function.parameters.iter());
     let declared: String = named().map(|p| format!("{}: {}, ", p.name, rust(&p.ctype))).collect();
     let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
     let returns = rust(&function.returns);
@@ -124,8 +132,7 @@ fn there(function: &Function, call: &str) -> String {
     let (body, raised) = match is_raised {
         false => (call, String::new()),
         true => {
-            let shown: String =
-                named().map(|p| format!("(\"{}\", &{}), ", p.name, shown(p))).collect();
+            let shown = all_shown(function);
             let (raised, owner) = (format!("{}_raised", name.to_lowercase()), owner(function));
             let body = format!(
                 "match {call} {{ Ok(()) => MPI_SUCCESS, \
@@ -159,6 +166,12 @@ fn there(function: &Function, call: &str) -> String {
          {raised}{otherwise}#[unsafe(no_mangle)]\npub extern \"C\" fn {full}({declared}) -> {returns} {{ \
          P{full}({passed}) }}\n"
     )
+}
+
+/// How a message shows the arguments.
+fn all_shown(function: &Function) -> String {
+    let known = function.parameters.iter().filter(|parameter| parameter.name != MORE);
+    known.map(|one| format!("(\"{}\", &{}), ", one.name, shown(one))).collect()
 }
 
 /// How a message shows an argument: a number that may be a constant by its name.

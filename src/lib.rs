@@ -145,7 +145,7 @@ mod rank;
 mod shm;
 mod statistics;
 mod sync;
-mod trace;
+pub mod trace;
 mod universe;
 mod window;
 

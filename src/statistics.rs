@@ -55,7 +55,7 @@ pub(crate) struct Statistics {
     counts: Option<Counts>,
     places: Mutex<Places>,
     /// In a job that is traced.
-    log: Option<EventLog>,
+    log: Option<Arc<EventLog>>,
 }
 
 /// Where a rank of a job that counts does.
@@ -185,7 +185,7 @@ impl Statistics {
     /// no arrow.
     pub(crate) fn sent(&self) -> u64 {
         let sends = TraceEvent::sends(CallWord::read(CURRENT.get().what).0);
-        self.log.as_ref().filter(|_| sends).map_or(0, EventLog::sent)
+        self.log.as_ref().filter(|_| sends).map_or(0, |log| log.sent())
     }
 
     /// The call of this thread has received that.
@@ -200,7 +200,7 @@ impl Statistics {
 
     /// The events of this rank, in a job that is traced.
     pub(crate) fn log(&self) -> Option<&EventLog> {
-        self.log.as_ref()
+        self.log.as_deref()
     }
 
     fn count(&self, call: &CurrentCall, lasted: u64) {

@@ -1,25 +1,70 @@
-//! A rank's half of a trace (`rmarun --trace`): it publishes events, which the launcher writes to a file.
+//! Named regions of the program in a trace (`rmarun --trace`), by [`region`]; inside, a rank's half of a trace.
 //!
+//! A rank publishes events, which the launcher writes to a file.
 //! The events come from where calls and waits are counted (`statistics.rs`). One thread at a time publishes. Texts are
 //! published once, before the first event that has their number.
 
 use crate::call::Call;
 use crate::error::Result;
 use crate::mixer::Mixer;
-use crate::prim::{Backoff, FailedWord, Waiter, Word32};
+use crate::prim::{Backoff, FailedWord, Waiter, Word32, monotonic};
 use crate::rank::Rank;
 use crate::shm::{Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing, thread_id};
 use crate::sync::channel::MailWords;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 thread_local! {
     /// The number of this thread in the log, from 1 on; zero before its first event.
     static THREAD: Cell<u32> = const { Cell::new(0) };
     /// Whether this thread is in a call that has begun in the log.
     static IS_IN_CALL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The events of this process, for regions, which belong to no handle.
+static LOG: OnceLock<Weak<EventLog>> = OnceLock::new();
+
+/// A region of the program, until it is dropped: see [`region`].
+///
+/// ```
+/// let solving = onesided::trace::region("solve");
+/// // Calls, and what the program computes itself.
+/// drop(solving);
+/// ```
+#[derive(Debug)]
+#[must_use = "the region ends when it is dropped"]
+pub struct Region {
+    /// Whether its beginning is in the trace.
+    has_begun: bool,
+    /// The thread that has begun it ends it.
+    _of_thread: PhantomData<*const ()>,
+}
+
+/// Begins a region of that name, which a trace shows as a slice of this thread with its calls inside, until the value is
+/// dropped: regions of a thread end in the opposite order. Without a trace, and where it is switched off, nothing
+/// happens. Local; does not block.
+///
+/// ```
+/// fn solve() {
+///     let _region = onesided::trace::region("solve");
+/// }
+/// # solve();
+/// ```
+pub fn region(name: &str) -> Region {
+    let log = LOG.get().and_then(Weak::upgrade).filter(|log| log.is_on());
+    let has_begun = log.is_some();
+    log.into_iter().for_each(|log| log.begin_region(name));
+    Region { has_begun, _of_thread: PhantomData }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        let log = LOG.get().filter(|_| self.has_begun).and_then(Weak::upgrade);
+        log.into_iter().for_each(|log| log.end_region());
+    }
 }
 
 /// Bits for the number of a message's arrow among those of its rank. The highest bits of others have their kind.
@@ -84,12 +129,12 @@ impl EventLog {
         segment: &Arc<Segment>,
         rank: u32,
         look: impl Fn() + Send + Sync + 'static,
-    ) -> Result<Option<EventLog>> {
+    ) -> Result<Option<Arc<EventLog>>> {
         let layout = segment.layout();
         let (Some(mail), Some(ring)) = (layout.trace_mail(), layout.trace_of(rank)) else {
             return Ok(None);
         };
-        Ok(Some(EventLog {
+        let log = Arc::new(EventLog {
             ring: segment.place(ring)?,
             launcher: segment.place(mail)?,
             writer: Mutex::default(),
@@ -98,7 +143,20 @@ impl EventLog {
             deaf: FailedWord::default(),
             rank,
             is_off: Word32::default(),
-        }))
+        });
+        // A process joins once.
+        let _ = LOG.set(Arc::downgrade(&log));
+        Ok(Some(log))
+    }
+
+    fn begin_region(&self, name: &str) {
+        let mut writer = self.writer();
+        let name = self.text(&mut writer, if name.is_empty() { "region" } else { name });
+        self.publish(&mut writer, &TraceEvent::BeginRegion { time: monotonic(), name });
+    }
+
+    fn end_region(&self) {
+        self.publish(&mut self.writer(), &TraceEvent::EndRegion { time: monotonic() });
     }
 
     /// This thread begins a call on the window with that mark (zero for none), of which `name` is the name.

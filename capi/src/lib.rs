@@ -17,6 +17,7 @@
 //! - [`collective`]: the three forms of a collective.
 //! - [`file`](mod@file): files, their views and pointers, and the accesses of them.
 //! - [`tool`]: the tool interface, which is no part of the job.
+//! - [`region`]: regions of the program in the trace.
 //! - [`line`](mod@line): the program's lines, for reports.
 //! - [`race`]: the program's own loads and stores, which its compiler reports; [`threads`]: what synchronises its threads.
 //! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
@@ -49,6 +50,7 @@ mod op;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod race;
 mod raise;
+mod region;
 mod request;
 mod session;
 mod status;

@@ -399,6 +399,7 @@ fn a_program_switches_the_trace_off_and_on() {
     let has = |text: &str| trace.windows(text.len()).any(|bytes| bytes == text.as_bytes());
     // As a string of the library, which has a character of its own for each byte that is no UTF-8.
     assert!(has("<shown> \"\u{10ffff}\"") && has("put") && !has("hidden"));
+    assert!(has("outer \u{10ffff}") && has("inner") && has("region 7") && !has("region 9"));
 }
 
 /// An unmodified program: both accesses are named with their lines.

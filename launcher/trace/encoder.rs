@@ -36,8 +36,11 @@ struct RankTrack {
     has_begun: bool,
     /// Definitions for the next packet.
     definitions: Option<InternedData>,
-    /// Whether the name of an event is defined, by its number.
-    named: [bool; WAIT + 1],
+    /// Whether the name of an event is defined, by its number. Those of regions have the numbers of their texts, behind
+    /// the others.
+    named: Vec<bool>,
+    /// The texts, from number 1 on.
+    texts: Vec<Vec<u8>>,
     /// The beginning of a text that is not whole.
     text: Vec<u8>,
     /// The thread that is in a call; of several, the one whose call began last.
@@ -74,7 +77,8 @@ impl RankTrack {
         RankTrack {
             has_begun: false,
             definitions: None,
-            named: [false; WAIT + 1],
+            named: Vec::new(),
+            texts: Vec::new(),
             text: Vec::new(),
             in_call: None,
             sending: Vec::new(),
@@ -88,10 +92,28 @@ impl RankTrack {
 
     /// The number of the name of an event, which the next packet defines if none has.
     fn name(&mut self, number: usize, name: &str) -> u64 {
+        self.named.resize(self.named.len().max(number + 1), false);
         if !std::mem::replace(&mut self.named[number], true) {
             self.definitions().event_names.push(interned(number as u64, name));
         }
         number as u64
+    }
+
+    /// The number of the name of a region, which is the text of that number.
+    fn region(&mut self, text: u32) -> u64 {
+        let name = self.texts.get((text as usize).wrapping_sub(1)).cloned().unwrap_or_default();
+        self.name(WAIT + text as usize, &String::from_utf8_lossy(&name))
+    }
+
+    /// A part of a text.
+    fn add_text(&mut self, text: u32, bytes: &[u8]) {
+        let end = bytes.iter().position(|byte| *byte == 0);
+        self.text.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+        if end.is_some() {
+            let whole = std::mem::take(&mut self.text);
+            self.texts.push(whole.clone());
+            self.define_text(text.into(), whole);
+        }
     }
 
     fn define_text(&mut self, iid: u64, text: Vec<u8>) {
@@ -183,14 +205,7 @@ impl Encoder {
         let known = &mut self.ranks[rank as usize];
         match event {
             TraceEvent::Thread { id } => self.begin_thread(rank, thread, pid, id),
-            TraceEvent::Text { text, bytes } => {
-                let end = bytes.iter().position(|byte| *byte == 0);
-                known.text.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
-                if end.is_some() {
-                    let whole = std::mem::take(&mut known.text);
-                    known.define_text(text.into(), whole);
-                }
-            }
+            TraceEvent::Text { text, bytes } => known.add_text(text, &bytes),
             TraceEvent::Begin { time, call, window, operation } => {
                 known.in_call = Some(thread);
                 let name = known.name(call as usize, call.name());
@@ -217,6 +232,11 @@ impl Encoder {
                 let arrows: Vec<u64> = received.map(|(_, arrow)| arrow).collect();
                 self.add_slice(on, time, None, &arrows);
             }
+            TraceEvent::BeginRegion { time, name } => {
+                let name = known.region(name);
+                self.add_slice(on, time, Some((name, [None, None, None])), &[]);
+            }
+            TraceEvent::EndRegion { time } => self.add_slice(on, time, None, &[]),
             TraceEvent::Wait { begun, ended, line } => {
                 self.begin_wait(on, begun, text(LINE, line));
                 self.add_slice(on, ended, None, &[]);

@@ -98,6 +98,18 @@ pub enum TraceEvent {
         /// When.
         time: u64,
     },
+    /// A region of the program begins.
+    BeginRegion {
+        /// When.
+        time: u64,
+        /// The number of the text that is its name.
+        name: u32,
+    },
+    /// The region that began last has ended.
+    EndRegion {
+        /// When.
+        time: u64,
+    },
     /// A wait has ended.
     Wait {
         /// When it began.
@@ -128,6 +140,8 @@ const END: u32 = BEGIN_OPERATION + 1;
 const WAIT: u32 = END + 1;
 const SENT: u32 = WAIT + 1;
 const RECEIVED: u32 = SENT + 1;
+const BEGIN_REGION: u32 = RECEIVED + 1;
+const END_REGION: u32 = BEGIN_REGION + 1;
 
 impl TraceEvent {
     /// Whether [`TraceEvent::Sent`] may follow the beginning of this call, which is then before all its waits.
@@ -160,6 +174,8 @@ impl TraceEvent {
             }
             TraceEvent::End { time } => (END, 0, [time, 0, 0]),
             TraceEvent::Wait { begun, ended, line } => (WAIT, line, [begun, ended, 0]),
+            TraceEvent::BeginRegion { time, name } => (BEGIN_REGION, name, [time, 0, 0]),
+            TraceEvent::EndRegion { time } => (END_REGION, 0, [time, 0, 0]),
             TraceEvent::Sent { arrow } => (SENT, 0, [arrow, 0, 0]),
             TraceEvent::Received { arrow } => (RECEIVED, 0, [arrow, 0, 0]),
         }
@@ -185,6 +201,8 @@ impl TraceEvent {
             },
             END => TraceEvent::End { time },
             WAIT => TraceEvent::Wait { begun: time, ended: second, line: text },
+            BEGIN_REGION => TraceEvent::BeginRegion { time, name: text },
+            END_REGION => TraceEvent::EndRegion { time },
             SENT => TraceEvent::Sent { arrow: time },
             RECEIVED => TraceEvent::Received { arrow: time },
             _ => return None,
@@ -214,11 +232,13 @@ mod tests {
             TraceEvent::Wait { begun: 7, ended: 8, line: 2 },
             TraceEvent::Sent { arrow: u64::MAX },
             TraceEvent::Received { arrow: 1 },
+            TraceEvent::BeginRegion { time: 5, name: 3 },
+            TraceEvent::EndRegion { time: 6 },
         ] {
             let (here, behind) = (place(), place());
             here.publish(&behind, 12, &event);
             assert_eq!(here.read(here.state.found()), Some((12, event)));
         }
-        assert_eq!(place().read(RECEIVED + 1), None);
+        assert_eq!(place().read(END_REGION + 1), None);
     }
 }

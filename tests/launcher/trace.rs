@@ -493,3 +493,50 @@ fn what_a_killed_launcher_has_written_can_be_read() {
     finish(started).expect(137);
     assert!(puts() >= MANY);
 }
+
+#[test]
+#[ignore = "a rank"]
+fn call_in_regions() {
+    use onesided::trace::region;
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    let whole = region("solve \"<größe>\"");
+    for step in 0..3 {
+        let _step = region(if step == 1 { "odd" } else { "even" });
+        world.barrier().unwrap();
+        universe.set_traced(step == 0);
+        // Begins while the trace is off, after the first step.
+        let hidden = region("hidden");
+        universe.set_traced(true);
+        drop(hidden);
+    }
+    drop(whole);
+    if world.rank() == 1 {
+        let _unfinished = region("unfinished");
+        nix::sys::signal::raise(Signal::SIGKILL).unwrap();
+    }
+}
+
+#[test]
+fn a_region_is_a_slice_with_its_calls_inside() {
+    let file = TraceFile::new("regions");
+    file.run(2, &[], "call_in_regions").expect(137);
+    let slices = file.slices();
+    for rank in 0..2 {
+        let of = |name: &str| -> Vec<&Slice> {
+            slices.of_call(name).into_iter().filter(|slice| slice.rank == rank).collect()
+        };
+        let whole = of("solve \"<größe>\"");
+        assert!(whole.len() == 1 && whole[0].inside.is_none() && whole[0].end.is_some());
+        assert_eq!([of("even").len(), of("odd").len(), of("hidden").len()], [2, 1, 1]);
+        for step in [of("even"), of("odd")].concat() {
+            assert_eq!(step.inside.as_deref(), Some("solve \"<größe>\""), "{step:?}");
+            assert!(step.begin >= whole[0].begin && step.end <= whole[0].end, "{step:?}");
+        }
+        let barriers = of("barrier");
+        let inside: Vec<_> = barriers.iter().filter_map(|one| one.inside.as_deref()).collect();
+        assert_eq!(inside, ["even", "odd", "even"]);
+    }
+    let unfinished = slices.of_call("unfinished");
+    assert!(unfinished.len() == 1 && unfinished[0].end.is_none(), "{unfinished:?}");
+}

@@ -12,6 +12,7 @@ use crate::handler::{HandlerOf, HandlerRef, Kind};
 use crate::info::{InfoObject, hints};
 use crate::job;
 use crate::raise::Owner;
+use crate::region;
 use crate::session::{SETS, Session, processes};
 use onesided::Info;
 use std::ffi::c_int;
@@ -221,8 +222,16 @@ pub fn abi_get_fortran_booleans(
     is_set.set(given.is_some().into())
 }
 
-/// `MPI_Pcontrol`: level 0 switches the trace off (`rmarun --trace`), any other on.
-pub fn pcontrol(level: c_int) -> Outcome {
-    crate::job::set_traced(level != 0);
+/// `MPI_Pcontrol`: level 0 switches the trace off (`rmarun --trace`), 1 on; 2 would flush it, which it needs not. Level 3
+/// begins a region of the program with the name that follows, a larger one `region 4` and so on; a level below zero
+/// ends the latest region of the level without its sign.
+pub fn pcontrol(level: c_int, more: Text) -> Outcome {
+    match level {
+        0 | 1 => crate::job::set_traced(level != 0),
+        2 => {}
+        3 => region::begin(level, &more.read()?),
+        4.. => region::begin(level, &format!("region {level}")),
+        _ => region::end(level.wrapping_neg()),
+    }
     Ok(())
 }

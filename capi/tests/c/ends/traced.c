@@ -20,6 +20,15 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     put("<shown> \"\xff\"", 2);
     put("hidden", 0);
+    MPI_Pcontrol(3, "outer \xff");
+    MPI_Pcontrol(3, "inner");
+    MPI_Pcontrol(7);
+    MPI_Barrier(MPI_COMM_WORLD);
+    /* There is no region of level 9; both of level 7 and 3 end. */
+    MPI_Pcontrol(-9);
+    MPI_Pcontrol(-3);
+    MPI_Pcontrol(-3);
+    MPI_Pcontrol(-3);
     MPI_Finalize();
     return 0;
 }
