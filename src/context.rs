@@ -363,7 +363,7 @@ impl Context {
         self.calls.begin_operation(call, window, (target.0, bytes));
         let in_call = self.counted(call, window, Some((target, bytes)));
         if let Some(statistics) = &self.statistics
-            && (call.is_operation() || call == Call::Send)
+            && (call.is_operation() || matches!(call, Call::Send | Call::SendReceive))
         {
             statistics.reaches(world(target.0));
         }

@@ -355,8 +355,11 @@ fn statistics_are_what_a_tool_counts() {
         assert!(output.status.success(), "seed {seed}: {printed}");
         let (pairs, calls): (Vec<_>, Vec<_>) =
             wanted.lines().partition(|line| line.starts_with("pair "));
-        assert_eq!((pairs.len(), calls.len()), (ranks * ranks, 9), "seed {seed}: {wanted}");
+        assert_eq!((pairs.len(), calls.len()), (ranks * ranks, 10), "seed {seed}: {wanted}");
         same_pairs(&pairs, &std::fs::read_to_string(&page).unwrap());
+        let frees = printed.lines().find(|line| line.starts_with("rmarun:   window free "));
+        let frees = frees.unwrap_or_default().split_whitespace().nth(4).unwrap_or_default();
+        assert_eq!(frees, ranks.to_string(), "seed {seed}: {printed}");
         for line in calls.iter().filter(|line| !line.ends_with(" 0 0")) {
             let (call, counts) = line.split_once(' ').expect("a call and its counts");
             let rows = printed.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());

@@ -308,6 +308,14 @@ impl Comm {
         self.within_entered(call, |context| context.enter(call, 0), body)
     }
 
+    /// For bindings of other languages: runs what is several calls here as one in records and counts, on the window of that
+    /// mark (zero for none).
+    #[doc(hidden)]
+    pub fn in_one_call<R>(&self, call: Call, mark: u64, body: impl FnOnce() -> R) -> R {
+        let _call = (!is_forked()).then(|| self.context().enter(call, mark));
+        body()
+    }
+
     /// [`Comm::within`] of a message of that many bytes to or from `peer`.
     #[inline]
     pub(crate) fn within_message<R>(

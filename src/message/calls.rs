@@ -514,7 +514,8 @@ impl Comm {
             return Ok(status);
         }
         let into = (into, source, tag);
-        self.within(call, || match is_sent {
+        let bytes = from.0.layout().bytes().unwrap_or(0);
+        self.within_message((call, dest, bytes), || match is_sent {
             true => receive_and_wait(of, (call, at), into),
             false => send_and_receive(of, (call, at), from, into),
         })

@@ -11,8 +11,8 @@ use crate::info::{InfoObject, hints};
 use crate::job;
 use crate::raise::Owner;
 use crate::window::Window;
-use onesided::WindowOptions;
 use onesided::engine::Win;
+use onesided::{Call, WindowOptions};
 use std::ffi::c_int;
 
 /// The size and displacement unit for the library. A negative argument becomes a number that it refuses
@@ -134,6 +134,12 @@ pub fn win_free(win: Ptr<MPI_Win>) -> Outcome {
     let handle = win.get()?;
     let window = handle.get()?;
     let owner = Owner::Freed { handler: window.handler(), handle: handle.value() };
+    let comm = window.win.comm().clone();
+    comm.in_one_call(Call::WinFree, window.win.mark(), || free_window(win, handle, owner))
+}
+
+fn free_window(win: Ptr<MPI_Win>, handle: MPI_Win, owner: Owner) -> Outcome {
+    let window = handle.get()?;
     // A refused call changes nothing, and the functions of attributes still get a valid window.
     let agreed = attribute::about(handle, || {
         let have_attributes = window.win.agree_to_free(Ok(()))?;

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PUT, GET, ACCUMULATE, FETCH, FLUSH, FENCE, BARRIER, SEND, RECV, KINDS };
+enum { PUT, GET, ACCUMULATE, FETCH, FLUSH, FENCE, BARRIER, SEND, RECV, SENDRECV, KINDS };
 static const char *names[KINDS] = {"put",   "get",     "accumulate", "fetch_and_op", "flush",
-                                   "fence", "barrier", "send",       "recv"};
+                                   "fence", "barrier", "send",       "recv",         "sendrecv"};
 static long long times[KINDS], bytes[KINDS];
 
 static void count(int kind, int elements, MPI_Datatype datatype) {
@@ -98,6 +98,16 @@ int MPI_Recv(void *into, int n, MPI_Datatype of, int from, int tag, MPI_Comm com
     return PMPI_Recv(into, n, of, from, tag, comm, status);
 }
 
+int MPI_Sendrecv(const void *from, int n, MPI_Datatype of, int to, int tag, void *into, int m, MPI_Datatype as,
+                 int by, int other, MPI_Comm comm, MPI_Status *status) {
+    count(SENDRECV, n, of);
+    MPI_Group group;
+    PMPI_Comm_group(comm, &group);
+    count_to(to, group, n, of);
+    PMPI_Group_free(&group);
+    return PMPI_Sendrecv(from, n, of, to, tag, into, m, as, by, other, comm, status);
+}
+
 static MPI_Datatype column;
 
 /* One operation on a random target. Places of different ranks are apart, and accumulates have a place of their own. */
@@ -156,6 +166,9 @@ int main(int argc, char **argv) {
         } else if (rank % 2 == 1) {
             MPI_Recv(message, 5000, MPI_CHAR, rank - 1, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
+        static char got[5000];
+        MPI_Sendrecv(message, long_message, MPI_CHAR, (rank + 1) % ranks, round, got, 5000, MPI_CHAR,
+                     (rank + ranks - 1) % ranks, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Win_lock_all(0, win);
         for (int k = rand() % 20; k > 0; k--) {
             operate(rank, ranks, win);
