@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::path::Path;
 use table::{Constant, Function, Parameter};
 
-/// The name of what a program passes for `...`. It is read where the value of another parameter says that there is a text:
+/// The name of what a program passes for `...`. It is read where the value of another parameter promises a text there:
 /// on x86-64 and AArch64 that is where a parameter of its own would be.
 const MORE: &str = "_more";
 

@@ -362,8 +362,10 @@ impl Context {
     ) -> InCall<'_> {
         self.calls.begin_operation(call, window, (target.0, bytes));
         let in_call = self.counted(call, window, Some((target, bytes)));
+        let has_peer =
+            || matches!(call, Call::Send | Call::SendReceive | Call::Lock | Call::Unlock);
         if let Some(statistics) = &self.statistics
-            && (call.is_operation() || matches!(call, Call::Send | Call::SendReceive))
+            && (call.is_operation() || has_peer())
         {
             statistics.reaches(world(target.0));
         }

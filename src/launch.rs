@@ -29,7 +29,8 @@ pub(crate) use watch::JobWatch;
 pub use crate::check::{Conflict, ConflictAccess, Conflicts};
 pub use crate::shm::{Observation, Usage};
 pub use crate::statistics::{
-    CallStatistics, RankStatistics, Times, Traffic, WaitCause, WaitStatistics, WindowStatistics,
+    CallStatistics, HoldStatistics, RankStatistics, Times, Traffic, WaitCause, WaitStatistics,
+    WindowStatistics,
 };
 
 pub use observe::{

@@ -16,8 +16,9 @@ use crate::prim::{
 };
 use crate::rank::Rank;
 use crate::shm::{
-    CallStatisticsWords, CallWord, CauseWords, Placed, PlacedSlice, Segment, StatisticsWords,
-    TextWords, TraceEvent, TrafficWords, WaitStatisticsWords, WindowHeader, WindowStatisticsWords,
+    CallStatisticsWords, CallWord, CauseWords, HoldStatisticsWords, Placed, PlacedSlice, Segment,
+    StatisticsWords, TextWords, TraceEvent, TrafficWords, WaitStatisticsWords, WindowHeader,
+    WindowStatisticsWords,
 };
 use crate::trace::EventLog;
 use std::cell::Cell;
@@ -71,9 +72,15 @@ struct Counts {
 struct Places {
     calls: HashMap<u64, usize, BuildHasherDefault<Mixer>>,
     waits: HashMap<(u64, AwaitedKind, LineOfWait), usize>,
+    holds: HashMap<Lock, usize>,
+    /// Since when this rank has each lock.
+    held: HashMap<Lock, u64>,
     /// A window or communicator was freed, and its arrivals are still recorded.
     has_freed: bool,
 }
+
+/// The mark of a window, and the rank of the world that a lock is of; `None` for all.
+type Lock = (u64, Option<u32>);
 
 /// A line of the program.
 #[derive(PartialEq, Eq, Hash)]
@@ -215,13 +222,36 @@ impl Statistics {
         }
         record.lasted.add(lasted);
         record.bytes.store(record.bytes.load() + call.bytes);
-        if let Some(reached) = call.peer.and_then(|peer| traffic.get(peer as usize)) {
-            words.has_traffic.store(1);
-            reached.add(call.bytes);
+        let (name, mark) = CallWord::read(call.what);
+        let (lock, ended) = ((mark, call.peer), call.begun + lasted);
+        match name {
+            Call::WinFree | Call::CommFree => places.has_freed = true,
+            Call::Lock | Call::LockAll => drop(places.held.insert(lock, ended)),
+            Call::Unlock | Call::UnlockAll => {
+                if let Some(since) = places.held.remove(&lock) {
+                    self.held(words, &mut places, lock, ended.saturating_sub(since));
+                }
+            }
+            _ => {
+                if let Some(reached) = call.peer.and_then(|peer| traffic.get(peer as usize)) {
+                    words.has_traffic.store(1);
+                    reached.add(call.bytes);
+                }
+            }
         }
-        if matches!(CallWord::read(call.what).0, Call::WinFree | Call::CommFree) {
-            places.has_freed = true;
+    }
+
+    /// This rank has held that lock for that long.
+    fn held(&self, words: &StatisticsWords, places: &mut Places, lock: Lock, lasted: u64) {
+        let (mark, of) = lock;
+        let number = places.holds.len();
+        let at = *places.holds.entry(lock).or_insert(number);
+        let record = words.record(&words.holds, at);
+        if at == number {
+            record.of.store(of.map_or(0, |rank| u64::from(rank) + 1));
+            record.window.set(&self.name_of(CallWord::of(Call::Lock, mark)));
         }
+        record.lasted.add(lasted);
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {
@@ -307,6 +337,8 @@ pub struct RankStatistics {
     pub calls: Vec<CallStatistics>,
     /// Its waits by call, window, line and what was awaited.
     pub waits: Vec<WaitStatistics>,
+    /// The locks that it has held.
+    pub holds: Vec<HoldStatistics>,
     /// What it has moved to and from other ranks, and itself, in ascending order of these.
     pub traffic: Vec<Traffic>,
     /// The first windows that it has taken part in, in the order of their creation, and how many there were.
@@ -354,6 +386,17 @@ pub struct WindowStatistics {
     pub call: Call,
     /// The bytes of this rank's part.
     pub bytes: u64,
+}
+
+/// How often, and for how long, a rank has held a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HoldStatistics {
+    /// The name of the window at the first unlock.
+    pub window: String,
+    /// The rank of the world whose part it is of; `None` for all parts.
+    pub of: Option<u32>,
+    /// From the end of a lock to the end of its unlock.
+    pub lasted: Times,
 }
 
 /// How often a rank has waited in a call on a window in one line of the program.
@@ -407,6 +450,7 @@ impl RankStatistics {
         let nanoseconds = if joined == 0 { 0 } else { end.saturating_sub(joined) };
         let calls = words.calls.iter().map(CallStatistics::of);
         let waits = words.waits.iter().map(WaitStatistics::of);
+        let holds = words.holds.iter().map(HoldStatistics::of);
         let windows = words.windows.iter().filter(|window| window.what.load() != 0);
         Ok(Some(RankStatistics {
             traffic: Traffic::of(segment, rank, words.has_traffic.load() != 0)?,
@@ -415,6 +459,7 @@ impl RankStatistics {
             nanoseconds,
             calls: calls.take_while(|call| call.lasted.times > 0).collect(),
             waits: waits.take_while(|wait| wait.lasted.times > 0).collect(),
+            holds: holds.take_while(|hold| hold.lasted.times > 0).collect(),
             is_full: words.is_full.load() != 0,
         }))
     }
@@ -438,6 +483,13 @@ impl WindowStatistics {
     fn of(words: &WindowStatisticsWords) -> WindowStatistics {
         let (call, mark) = CallWord::read(words.what.load());
         WindowStatistics { mark, name: text(&words.name), call, bytes: words.bytes.load() }
+    }
+}
+
+impl HoldStatistics {
+    fn of(words: &HoldStatisticsWords) -> HoldStatistics {
+        let of = words.of.load().checked_sub(1).map(|rank| rank as u32);
+        HoldStatistics { window: text(&words.window), of, lasted: Times::of(&words.lasted) }
     }
 }
 

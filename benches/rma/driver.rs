@@ -2,7 +2,7 @@
 
 use crate::process::{self, Ended};
 use crate::report::{self, Row, Unit};
-use crate::suites::Suite;
+use crate::suites::{Suite, trace};
 use crate::{Options, machine, targets};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -35,6 +35,15 @@ pub fn run(options: &Options) -> ExitCode {
     }
     if options.wants(START) && only(Suite::Startup) {
         rows.extend(start_up(options));
+    }
+    if (options.wants(trace::EVENT) || options.wants(trace::MANY)) && only(Suite::Trace) {
+        match traces(options) {
+            Ok(found) => rows.extend(found),
+            Err(problem) => {
+                eprintln!("{problem}");
+                return ExitCode::FAILURE;
+            }
+        }
     }
     println!("load after: {}\n", machine::load());
     report::print(&rows);
@@ -88,11 +97,12 @@ fn jobs(options: &Options) -> Vec<(Suite, u32, bool)> {
 
 /// The command that runs this program as the ranks of a suite, with `--check` or without.
 pub fn command(suite: Suite, ranks: u32, check: bool) -> Command {
+    command_with(suite, ranks, if check { &["--check"] } else { &[] })
+}
+
+fn command_with(suite: Suite, ranks: u32, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
-    command.args(["-n", &ranks.to_string(), "--require-join"]);
-    if check {
-        command.arg("--check");
-    }
+    command.args(["-n", &ranks.to_string(), "--require-join"]).args(options);
     command.arg("--").arg(own());
     command.args(["--suite", &suite.name()]).stdin(Stdio::null());
     if suite == Suite::Check {
@@ -114,6 +124,28 @@ pub fn job(mut command: Command, options: &Options) -> std::io::Result<Ended> {
         command.args(["--filter", text]);
     }
     process::run(&mut command, HANG)
+}
+
+/// What a trace costs the rank, and how long a job of many events takes.
+fn traces(options: &Options) -> Result<Vec<Row>, String> {
+    let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/bench.pftrace");
+    let run = |with: &[&str]| -> Result<(Row, f64), String> {
+        let mut command = command_with(Suite::Trace, 1, with);
+        if options.quick {
+            command.arg("--quick");
+        }
+        let ended = process::run(&mut command, HANG).map_err(|error| error.to_string())?;
+        match (ended.problem(), ended.stdout.lines().find_map(Row::parse)) {
+            (None, Some(row)) => Ok((row, ended.took.as_nanos() as f64)),
+            (problem, _) => Err(format!("the suite of the trace: {problem:?}\n{}", ended.stdout)),
+        }
+    };
+    let ((plain, _), (traced, took)) = (run(&[])?, run(&["--trace", file])?);
+    std::fs::remove_file(file).map_err(|error| format!("{file}: {error}"))?;
+    // A quick run has fewer events.
+    let scaled = took * 10e6 / f64::from(trace::events(options));
+    let job = Row::new(trace::MANY, "", 1, 0, vec![scaled]);
+    Ok(vec![trace::event(&traced, &plain), job])
 }
 
 /// Wall time of the smallest job, and of as many processes that do nothing.

@@ -2,7 +2,7 @@
 
 use crate::driver::START;
 use crate::report::{Row, find, table, time};
-use crate::suites::{datatypes, layouts, waiting};
+use crate::suites::{datatypes, layouts, trace, waiting};
 
 const BARRIER: &str = "limit: store + full barrier";
 const MEMCPY: &str = "limit: memcpy to the target";
@@ -57,6 +57,8 @@ const TARGETS: &[Target] = &[
     target("put of a vector: 0.8 of a loop", layouts::VECTOR, 2, 32 << 10, PUT_LOOP),
     target("put of 8x8: 0.8 of a loop", layouts::BLOCK, 2, 512, PUT_ROWS),
     target("put, contiguous datatype: a slice", layouts::CONTIGUOUS, 2, 1 << 20, SLICE),
+    target("event of a trace: 25 ns", trace::EVENT, 1, 0, Time(25.0)),
+    target("ten million events: 10 s", trace::MANY, 1, 0, Time(10e9)),
     target("fence, a core per rank: 1 us", waiting::QUIET, 2, 0, Time(1e3)),
     target("fence, 8 ranks, quiet: 20 us", waiting::QUIET, 8, 0, Time(20e3)),
     target("fence, 8 ranks, busy cores: 200 us", waiting::BESIDE, 8, 0, Time(200e3)),

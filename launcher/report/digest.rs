@@ -194,6 +194,48 @@ pub fn pairs(ranks: &[RankStatistics]) -> Vec<Pair> {
     all
 }
 
+/// A lock of some ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockRow<'r> {
+    pub window: &'r str,
+    /// The rank whose part it is of; `None` for all parts.
+    pub of: Option<u32>,
+    pub held: Times,
+    /// The rank that has held it the longest, and for how long.
+    pub most: (usize, u64),
+    /// How long ranks have waited for it.
+    pub waited: u64,
+}
+
+/// The locks of all ranks, those first that were held the longest.
+pub fn locks(ranks: &[RankStatistics]) -> Vec<LockRow<'_>> {
+    let mut all: BTreeMap<(&str, Option<u32>), LockRow<'_>> = BTreeMap::new();
+    for (rank, statistics) in ranks.iter().enumerate() {
+        for hold in &statistics.holds {
+            let (window, of) = (&*hold.window, hold.of);
+            let (held, most) = (Times::default(), (rank, 0));
+            let new =
+                LockRow { window, of, held, most, waited: waited_for_lock(ranks, window, of) };
+            let row = all.entry((window, of)).or_insert(new);
+            row.held = row.held.and(hold.lasted);
+            if hold.lasted.nanoseconds > row.most.1 {
+                row.most = (rank, hold.lasted.nanoseconds);
+            }
+        }
+    }
+    let mut rows: Vec<_> = all.into_values().collect();
+    rows.sort_by_key(|row| Reverse(row.held.nanoseconds));
+    rows
+}
+
+/// How long ranks have waited for the lock of that rank's part of a window, where that is known.
+fn waited_for_lock(ranks: &[RankStatistics], window: &str, of: Option<u32>) -> u64 {
+    let waits = ranks.iter().flat_map(|rank| &rank.waits).filter(|wait| wait.window == window);
+    let causes = waits.flat_map(|wait| &wait.causes);
+    let for_it = causes.filter(|(cause, _)| of.is_some() && cause.lock_of == of);
+    for_it.map(|(_, nanoseconds)| nanoseconds).sum()
+}
+
 /// A window of some ranks.
 pub struct WindowRow<'r> {
     pub name: &'r str,

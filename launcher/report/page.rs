@@ -94,6 +94,7 @@ pub fn text(run: &RunFacts, ranks: &[RankStatistics]) -> String {
                         (tables::waits(ranks))
                         (tables::traffic(ranks))
                         (tables::calls(ranks))
+                        (tables::locks(ranks))
                         (tables::windows(ranks))
                     } @else {
                         p.finding { "No rank joined the job, so nothing was counted." }

@@ -77,8 +77,8 @@ pub(crate) use shards::Shards;
 pub(crate) use slot::{CallWord, RankSlot, WindowHeader};
 pub(crate) use span::{Part, Span, range_at};
 pub(crate) use statistics_words::{
-    CallStatisticsWords, CauseWords, StatisticsWords, TextWords, TimesWords, TrafficWords,
-    WaitStatisticsWords, WindowStatisticsWords,
+    CallStatisticsWords, CauseWords, HoldStatisticsWords, StatisticsWords, TextWords, TimesWords,
+    TrafficWords, WaitStatisticsWords, WindowStatisticsWords,
 };
 pub use trace_words::TraceEvent;
 pub(crate) use trace_words::{TraceBlock, TracePlace, TraceRing};

@@ -21,6 +21,7 @@ pub(crate) struct StatisticsWords {
     pub(crate) windows: [WindowStatisticsWords; StatisticsWords::WINDOWS],
     pub(crate) calls: [CallStatisticsWords; StatisticsWords::CALLS],
     pub(crate) waits: [WaitStatisticsWords; StatisticsWords::WAITS],
+    pub(crate) holds: [HoldStatisticsWords; StatisticsWords::HOLDS],
 }
 
 impl StatisticsWords {
@@ -28,6 +29,8 @@ impl StatisticsWords {
     pub(crate) const CALLS: usize = 256;
     /// Lines of the program that wait, each in one call on one window.
     pub(crate) const WAITS: usize = 256;
+    /// Locks that it has held, each of one rank's part of a window or of all parts.
+    pub(crate) const HOLDS: usize = 64;
     /// Arrivals that the other ranks can look up.
     pub(crate) const ARRIVALS: usize = 8;
     /// Windows, in the order of their creation.
@@ -90,6 +93,17 @@ impl TimesWords {
         self.nanoseconds.store(self.nanoseconds.load() + nanoseconds);
         self.longest.store(self.longest.load().max(nanoseconds));
     }
+}
+
+/// For how long the rank has held a lock.
+#[repr(C)]
+pub(crate) struct HoldStatisticsWords {
+    /// The rank of the world whose part it is of, plus one; zero for all parts.
+    pub(crate) of: Word64,
+    /// From the end of a lock to the end of its unlock.
+    pub(crate) lasted: TimesWords,
+    /// The name that the window had at the first unlock.
+    pub(crate) window: TextWords<{ super::WindowHeader::NAME_BYTES / 8 }>,
 }
 
 /// A call on one window.

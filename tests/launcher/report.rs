@@ -452,6 +452,15 @@ fn check_planted(planted: &Planted, page: &Page, lasted: f64) {
     // On a loaded machine the rank may have come late itself.
     assert!(sum > 0.5 * LATE.as_micros() as f64, "{name}: {sum} us: {rows:#?}");
     assert!(row[8].starts_with(&late_rank), "{name}: {row:#?}");
+    if *name == "long_lock" {
+        let locks = page.rows("Locks");
+        let lock = locks.iter().find(|lock| lock[1] == "0").expect("the lock of rank 0");
+        assert_eq!((&*lock[0], &*lock[2]), ("halo", "2"), "{locks:#?}");
+        assert!(lock[6].starts_with("1: "), "{locks:#?}");
+        // Rank 1 has had it before the other waits.
+        assert!(microseconds(&lock[5]) >= LATE.as_micros() as f64, "{locks:#?}");
+        assert!((microseconds(&lock[7]) / lasted - 1.0).abs() < 0.02, "{locks:#?}");
+    }
     let Some(late) = *late else { return };
     let ranks = page.rows("How the ranks spent their time");
     let for_it = microseconds(&ranks[late][6]);

@@ -14,6 +14,7 @@ pub mod moves;
 mod paging;
 pub mod programs;
 mod startup;
+pub mod trace;
 pub mod waiting;
 
 use crate::Options;
@@ -53,6 +54,8 @@ pub enum Suite {
     Programs,
     /// Whole programs by this library alone, in jobs that are checked and others.
     Check,
+    /// One rank puts, in a job that is traced and in another.
+    Trace,
     /// Joins the job, allocates a window, fences once, and ends.
     Startup,
     /// Ends at once, without joining any job.
@@ -89,6 +92,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Memory => memory::run(world),
         Suite::Programs => programs::run(world, options),
         Suite::Check => programs::run_alone(world, options),
+        Suite::Trace => trace::run(world, options),
         Suite::Startup => startup::run(world, options),
         Suite::Nothing => {}
     }

@@ -13,6 +13,7 @@ const MOST_WAITS: usize = 100;
 const MOST_PAIRS: usize = 100;
 const MOST_CALLS: usize = 100;
 const MOST_WINDOWS: usize = 100;
+const MOST_LOCKS: usize = 100;
 
 /// A column of a table: its heading, and whether it has numbers.
 type Column = (&'static str, bool);
@@ -207,6 +208,37 @@ pub fn calls(ranks: &[RankStatistics]) -> Markup {
         section {
             h2 { "Calls of all ranks" }
             (table(columns, rows, (MOST_CALLS, "by the time in them")))
+        }
+    }
+}
+
+/// For how long locks were held, and waited for.
+pub fn locks(ranks: &[RankStatistics]) -> Markup {
+    let all = digest::locks(ranks);
+    let columns = [
+        ("window", false),
+        ("of rank", false),
+        ("times", true),
+        ("held", true),
+        ("mean", true),
+        ("longest", true),
+        ("most by rank", false),
+        ("waited for", true),
+    ];
+    let rows = all.iter().map(|row| {
+        let of = row.of.map_or("all".to_owned(), |rank| rank.to_string());
+        let mean = row.held.nanoseconds / row.held.times.max(1);
+        let [held, mean, longest] = [row.held.nanoseconds, mean, row.held.longest].map(time);
+        let most = format!("{}: {}", row.most.0, time(row.most.1));
+        let waited = if row.waited == 0 { "–".to_owned() } else { time(row.waited) };
+        [or_none(row.window), of, row.held.times.to_string(), held, mean, longest, most, waited]
+    });
+    html! {
+        @if !all.is_empty() {
+            section {
+                h2 { "Locks" }
+                (table(columns, rows, (MOST_LOCKS, "by the time for which they were held")))
+            }
         }
     }
 }
