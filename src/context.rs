@@ -373,9 +373,15 @@ impl Context {
     }
 
     /// Counts a window of that mark, in the call that creates it.
-    pub(crate) fn created_window(&self, mark: u64, own_bytes: u64, name: &str) {
+    pub(crate) fn created_window(
+        &self,
+        mark: u64,
+        own_bytes: u64,
+        name: &str,
+        hints: impl FnOnce() -> String,
+    ) {
         if let Some(statistics) = &self.statistics {
-            statistics.created(mark, own_bytes, name);
+            statistics.created(mark, own_bytes, name, &hints());
         }
     }
 

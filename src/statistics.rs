@@ -151,7 +151,7 @@ impl Statistics {
 
     /// The call that this thread is in has created a window with that mark.
     #[cold]
-    pub(crate) fn created(&self, mark: u64, bytes: u64, name: &str) {
+    pub(crate) fn created(&self, mark: u64, bytes: u64, name: &str, hints: &str) {
         let Some(Counts { words, .. }) = &self.counts else { return };
         let _places = self.places();
         let number = words.created.load();
@@ -159,6 +159,7 @@ impl Statistics {
         if let Some(record) = words.windows.get(number as usize) {
             record.bytes.store(bytes);
             record.name.set(name);
+            record.hints.set(hints);
             record.what.store(CallWord::of(CallWord::read(CURRENT.get().what).0, mark));
         }
     }
@@ -166,12 +167,23 @@ impl Statistics {
     /// This rank has given a window another name.
     #[cold]
     pub(crate) fn renamed(&self, mark: u64, name: &str) {
+        self.change(mark, |window| window.name.set(name));
+    }
+
+    /// Other hints of a window are in force.
+    #[cold]
+    pub(crate) fn hinted(&self, mark: u64, hints: &str) {
+        self.change(mark, |window| window.hints.set(hints));
+    }
+
+    /// Changes the record of a window.
+    fn change(&self, mark: u64, change: impl FnOnce(&WindowStatisticsWords)) {
         let Some(Counts { words, .. }) = &self.counts else { return };
         let _places = self.places();
         let is_it = |window: &&WindowStatisticsWords| CallWord::read(window.what.load()).1 == mark;
         // A later window may have the mark of one that was freed.
         if let Some(window) = words.windows.iter().rfind(is_it) {
-            window.name.set(name);
+            change(window);
         }
     }
 
@@ -386,6 +398,8 @@ pub struct WindowStatistics {
     pub call: Call,
     /// The bytes of this rank's part.
     pub bytes: u64,
+    /// The hints in force that are not the default ones, as `no_locks=true`.
+    pub hints: String,
 }
 
 /// How often, and for how long, a rank has held a lock.
@@ -482,7 +496,8 @@ impl Traffic {
 impl WindowStatistics {
     fn of(words: &WindowStatisticsWords) -> WindowStatistics {
         let (call, mark) = CallWord::read(words.what.load());
-        WindowStatistics { mark, name: text(&words.name), call, bytes: words.bytes.load() }
+        let (name, hints) = (text(&words.name), text(&words.hints));
+        WindowStatistics { mark, name, call, bytes: words.bytes.load(), hints }
     }
 }
 

@@ -245,6 +245,8 @@ pub struct WindowRow<'r> {
     pub least: u64,
     pub most: u64,
     pub bytes: u64,
+    /// The hints in force at the first rank that are not the default ones.
+    pub hints: &'r str,
 }
 
 /// The windows of all ranks, in the order of their creation.
@@ -254,13 +256,14 @@ pub fn windows(ranks: &[RankStatistics]) -> Vec<WindowRow<'_>> {
     for rank in ranks {
         // How often the rank has had each mark: a later window may have that of one that was freed.
         let mut had: BTreeMap<u64, usize> = BTreeMap::new();
-        for WindowStatistics { mark, name, call, bytes } in &rank.windows {
+        for WindowStatistics { mark, name, call, bytes, hints } in &rank.windows {
             let times = had.entry(*mark).or_default();
             let at = *places.entry((*mark, *times)).or_insert(rows.len());
             *times += 1;
             if at == rows.len() {
                 let (ranks, bytes, most) = (0, 0, 0);
-                rows.push(WindowRow { name, call: *call, ranks, least: u64::MAX, most, bytes });
+                let least = u64::MAX;
+                rows.push(WindowRow { name, call: *call, ranks, least, most, bytes, hints });
             }
             let row = &mut rows[at];
             row.name = if row.name.is_empty() { name } else { row.name };
@@ -304,7 +307,7 @@ mod tests {
     fn windows_of_ranks_are_put_together() {
         let window = |mark, name: &str, bytes| {
             let (name, call) = (name.to_owned(), Call::WinAllocate);
-            WindowStatistics { mark, name, call, bytes }
+            WindowStatistics { mark, name, call, bytes, hints: String::new() }
         };
         let mut ranks = vec![rank(1, 0, 0, 0), rank(1, 0, 0, 0)];
         ranks[0].windows = vec![window(7, "a", 10), window(7, "b", 1)];

@@ -39,7 +39,7 @@ fn names_are_text_whatever_is_in_them() {
     ranks[0].waits[0].line = format!("{odd}.rs:1");
     ranks[0].calls[0].window = odd.clone();
     let (name, call) = (odd.clone(), Call::WinAllocate);
-    ranks[0].windows = vec![WindowStatistics { mark: 1, name, call, bytes: 8 }];
+    ranks[0].windows = vec![WindowStatistics { mark: 1, name, call, bytes: 8, hints: odd.clone() }];
     let mut run = run(&[(&odd, 1), ("./b", 1)]);
     run.word = Some(format!("{odd}\nsecond line"));
     let page = parsed(&text(&run, &ranks));

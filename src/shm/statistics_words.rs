@@ -77,6 +77,8 @@ pub(crate) struct WindowStatisticsWords {
     pub(crate) bytes: Word64,
     /// The latest name that this rank has given it.
     pub(crate) name: TextWords<{ super::WindowHeader::NAME_BYTES / 8 }>,
+    /// The hints in force that are not the default ones.
+    pub(crate) hints: TextWords<32>,
 }
 
 /// How often something happened, and for how long. A record in use has happened at least once.

@@ -67,6 +67,8 @@ pub(super) fn allocate(
         win.hints.advise_of_kind(segment, own, first, plan.bytes());
         block::reserve_parts(ranks, (comm, call), (&plan, block, own), &win.hints)?;
         win.hints.advise_of_mapping(segment, first, plan.bytes());
+        // A hint that the kernel has refused is not in force.
+        win.hints.show(&win.calls);
         Ok(win)
     })
 }

@@ -211,6 +211,13 @@ impl Calls {
         self.context().renamed_window(self.mark, name);
     }
 
+    /// Records the hints that are in force now, where windows are counted.
+    pub(super) fn show_hints(&self, hints: impl FnOnce() -> String) {
+        if let Some(statistics) = self.context().statistics() {
+            statistics.hinted(self.mark, &hints());
+        }
+    }
+
     /// [`Calls::enter`] for an operation of that many bytes on a rank.
     #[inline(always)]
     pub(crate) fn enter_operation(&self, call: Call, target: Rank, bytes: u64) -> InCall<'_> {

@@ -167,6 +167,14 @@ impl Hints {
         self.flags & flag != 0
     }
 
+    /// What is in force and is not the default, for reports.
+    pub(super) fn shown(&self) -> String {
+        let usual = Hints::default().info();
+        let own = self.info();
+        let others = own.iter().filter(|(key, value)| usual.get(key) != Some(value));
+        others.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ")
+    }
+
     /// What is in force, for `MPI_Win_get_info`.
     pub(super) fn info(&self) -> Info {
         let mut info = Info::new();
@@ -241,6 +249,7 @@ impl Hinted {
         self.no_locks.store(u32::from(flags & NO_LOCKS != 0));
         *self.hints() =
             Hints { flags, alignment: before.alignment, numa_node: before.numa_node, ..agreed };
+        self.show(calls);
         Ok(())
     }
 
@@ -254,6 +263,11 @@ impl Hinted {
             offset.is_some_and(|at| segment.advise(at, own.len(), Advice::Node(*node)))
         };
         hints.numa_node = hints.numa_node.filter(placed);
+    }
+
+    /// Records what is in force now, where windows are counted.
+    pub(super) fn show(&self, calls: &Calls) {
+        calls.show_hints(|| self.hints().shown());
     }
 
     /// Asks the kernel to map the pages, once they exist.

@@ -204,7 +204,7 @@ impl Making<'_> {
         let Making { name, hints, .. } = self;
         let aside = other.map(Aside::Foreign).or(check.clone().map(Aside::Checked));
         let own = span_of_part(&parts, &unmapped, comm.rank().0);
-        comm.context().created_window(mark, own.len(), &name);
+        comm.context().created_window(mark, own.len(), &name, || hints.shown());
         let is_observed = comm.context().is_observed();
         let words = segment.place(block + plan.words)?;
         let transport = Transport::new(words, ranks()?, tree, aside, is_observed);

@@ -2,7 +2,7 @@
 
 use crate::harness::{Run, run, run_ranks_of};
 use crate::statistics::table;
-use onesided::{Access, Comm, LockType, Op, Rank, Universe, Until, Window, WindowOptions};
+use onesided::{Access, Comm, Info, LockType, Op, Rank, Universe, Until, Window, WindowOptions};
 use scraper::{Html, Selector};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -368,6 +368,29 @@ fn late_in_turn() {
     }
 }
 
+#[test]
+#[ignore = "a rank"]
+fn give_hints() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    let mut info = Info::new();
+    info.set("same_size", "true").unwrap();
+    info.set("onesided_unknown", "<b>").unwrap();
+    let window = WindowOptions::new().name("hinted").info(&info);
+    let window = window.allocate_bytes(world, 8, 1).unwrap();
+    info.set("no_locks", "true").unwrap();
+    window.set_info(&info).unwrap();
+    window.free().unwrap();
+}
+
+#[test]
+fn a_window_has_the_hints_that_are_in_force() {
+    let path = path("hints");
+    run_ranks_of("report", 2, &["--report", &path], "give_hints").expect(0);
+    let windows = Page::read(&path).rows("Windows");
+    assert_eq!(windows[0][6], "no_locks=true, same_size=true", "{windows:#?}");
+}
+
 fn path(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}.html"));
     path.to_str().expect("a path of the build").to_owned()
@@ -503,7 +526,10 @@ fn the_page_has_the_numbers_of_the_tables() {
     assert_eq!(page.rows("How the ranks spent their time").len(), 3);
     assert_eq!(page.texts(".matrix .cell title")[0], "rank 0 to rank 1: 22 operations, 413 bytes");
     let windows = page.rows("Windows");
-    assert_eq!(windows, [["halo", "window allocate", "3", "192", "64", "64"].map(str::to_owned)]);
+    assert_eq!(
+        windows,
+        [["halo", "window allocate", "3", "192", "64", "64", "–"].map(str::to_owned)]
+    );
     assert!(
         page.texts("script").is_empty() && page.texts("dd code")[0].contains("make_known_calls")
     );

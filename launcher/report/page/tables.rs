@@ -255,10 +255,12 @@ pub fn windows(ranks: &[RankStatistics]) -> Markup {
         ("bytes", true),
         ("smallest part", true),
         ("largest part", true),
+        ("hints in force", false),
     ];
     let rows = all.iter().map(|row| {
         let [all, least, most] = [row.bytes, row.least, row.most].map(|bytes| bytes.to_string());
-        [or_none(row.name), row.call.to_string(), row.ranks.to_string(), all, least, most]
+        let hints = or_none(row.hints);
+        [or_none(row.name), row.call.to_string(), row.ranks.to_string(), all, least, most, hints]
     });
     html! {
         section {
