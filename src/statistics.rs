@@ -207,6 +207,17 @@ impl Statistics {
         self.log.as_ref().filter(|_| sends).map_or(0, |log| log.sent())
     }
 
+    /// The call of this thread sends a message to that rank that is not in its record.
+    pub(crate) fn long_sent(&self, to: u32) {
+        let is_shown = TraceEvent::sends(CallWord::read(CURRENT.get().what).0);
+        self.log.iter().for_each(|log| log.long_sent(to, is_shown));
+    }
+
+    /// This rank has found such a message: returns what identifies it in the job.
+    pub(crate) fn long_found(&self, from: u32) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.long_found(from))
+    }
+
     /// The call of this thread has received that.
     pub(crate) fn received(&self, arrow: u64) {
         self.log.iter().filter(|_| arrow != 0).for_each(|log| log.received(arrow));

@@ -99,11 +99,22 @@ struct EventWriter {
     /// How often this rank has completed at each target, and has waited for each origin.
     completes: CompleteCounts,
     awaited: CompleteCounts,
+    /// How many long messages this rank has sent to each rank, and has found from each: they are found in their order.
+    long_sent: HashMap<u32, u64>,
+    long_found: HashMap<u32, u64>,
     texts: HashMap<String, u32>,
     /// The name of each window, by its mark.
     windows: HashMap<u64, u32, BuildHasherDefault<Mixer>>,
     /// The window of the latest call, and the number of its name.
     latest: (u64, u32),
+}
+
+/// What identifies the long message of that number from one rank to another.
+fn long_message(numbers: &mut HashMap<u32, u64>, other: u32, from: u32, to: u32) -> u64 {
+    let number = numbers.entry(other).or_default();
+    *number += 1;
+    let number = u64::from(*number as u32);
+    1 << 61 | u64::from(from) << 44 | u64::from(to) << 32 | number
 }
 
 /// Numbers of completes, by the words of the target and the origin.
@@ -215,6 +226,20 @@ impl EventLog {
         let arrow = u64::from(self.rank + 1) << ARROW_BITS | writer.arrows;
         self.publish(&mut writer, &TraceEvent::Sent { arrow });
         arrow
+    }
+
+    /// This thread sends a long message to that rank; its call is shown with an arrow, or is not.
+    pub(crate) fn long_sent(&self, to: u32, is_shown: bool) {
+        let mut writer = self.writer();
+        let arrow = long_message(&mut writer.long_sent, to, self.rank, to);
+        if is_shown && IS_IN_CALL.get() {
+            self.publish(&mut writer, &TraceEvent::Sent { arrow });
+        }
+    }
+
+    /// Returns what identifies the long message that this rank has found next from that one.
+    pub(crate) fn long_found(&self, from: u32) -> u64 {
+        long_message(&mut self.writer().long_found, from, from, self.rank)
     }
 
     /// It has posted that number of times in the slot at that offset.

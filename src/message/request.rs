@@ -271,6 +271,22 @@ pub(super) fn publish_clock(context: &Context) -> std::result::Result<u64, Alloc
     published.unwrap_or_else(|| Ok(context.statistics().map_or(0, Statistics::sent)))
 }
 
+/// A message that is not in its record has been sent to that rank of the job. In a traced job both count these; a
+/// checked one has no arrows of messages.
+pub(super) fn publish_long(context: &Context, to: u32) {
+    if let (Some(statistics), None) = (context.statistics(), context.checker()) {
+        statistics.long_sent(to);
+    }
+}
+
+/// Such a message has been found: returns what identifies it in a traced job, otherwise zero.
+pub(super) fn found_long(context: &Context, from: u32) -> u64 {
+    match (context.statistics(), context.checker()) {
+        (Some(statistics), None) => statistics.long_found(from),
+        _ => 0,
+    }
+}
+
 /// Merges the clock of a message that has been received, or publishes the event in a traced job.
 fn merge_clock(context: &Context, block: u64) {
     if block == 0 {

@@ -2,7 +2,7 @@
 
 use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
-use super::request::publish_clock;
+use super::request::{publish_clock, publish_long};
 use super::slots::{MessageFailure, Payload, RequestOutcome, RequestStage, Slot};
 use super::{Channel, MessageRequest, SendMode, Status};
 use crate::call::Call;
@@ -194,7 +194,12 @@ impl Sending<'_> {
         let (context, bytes) = (self.of.context(), self.from.bytes());
         self.from.pack_into(&context.segment, block)?;
         let head = self.head(RecordKind::Staged, bytes, 0, block);
-        let put = mailbox.lock().put(context, self.to, &head, 0, |_| Ok(()));
+        let mut state = mailbox.lock();
+        let put = state.put(context, self.to, &head, 0, |_| Ok(()));
+        if put.is_ok() {
+            publish_long(context, self.to);
+        }
+        drop(state);
         put.or_else(|error| {
             give_back(&context.segment, block)?;
             Err(context.refusal(error, self.of.place(Call::Send), bytes))
@@ -222,6 +227,7 @@ impl Sending<'_> {
             state.slots.remove(slot);
             context.refusal(error, of.place(Call::Send), bytes)
         })?;
+        publish_long(context, to);
         Ok(slot)
     }
 

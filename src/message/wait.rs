@@ -176,7 +176,7 @@ impl Mailbox {
     }
 
     fn pull(&self, context: &Context, pull: Pull) -> Result<()> {
-        let Pull { slot, mut into, envelope, bytes, token, address } = pull;
+        let Pull { slot, mut into, envelope, bytes, clock, token, address } = pull;
         let source = envelope.source;
         let is_denied = self.lock().is_denied;
         let pulled = match is_denied {
@@ -189,7 +189,7 @@ impl Mailbox {
         // If the sender has withdrawn the message, it may have written there since.
         if pulled.is_ok() && !mail(&context.segment, source)?.has_withdrawn() {
             let mut state = self.lock();
-            state.finish(slot, RequestOutcome { envelope, bytes, failure: None, clock: 0 });
+            state.finish(slot, RequestOutcome { envelope, bytes, failure: None, clock });
             return state.acknowledge(context, source, token);
         }
         // The sender copies the bytes, if it can. If it has failed, the wait for it ends.

@@ -20,6 +20,8 @@ const NAME: &str = "a \"halo\" <b>&amp;</b> größer als ein Block von Zeichen";
 const LATE: Duration = Duration::from_millis(100);
 /// More puts than a rank has places for events.
 const MANY: usize = 30_000;
+/// Bytes of messages that are in a block, and that the receiver copies itself.
+const LONG: [usize; 2] = [50_000, 3 << 20];
 /// Messages that are received in the opposite order.
 const MESSAGES: i32 = 5;
 
@@ -539,4 +541,37 @@ fn a_region_is_a_slice_with_its_calls_inside() {
     }
     let unfinished = slices.of_call("unfinished");
     assert!(unfinished.len() == 1 && unfinished[0].end.is_none(), "{unfinished:?}");
+}
+
+#[test]
+#[ignore = "a rank"]
+fn send_long_messages() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    let [next, last] = [1, 2].map(|k| Rank((world.rank().0 + k) % world.size()));
+    for bytes in LONG {
+        let mut got = vec![0u8; bytes];
+        world.sendrecv(&vec![1u8; bytes], (next, 9), &mut got, (last, 9)).unwrap();
+    }
+}
+
+#[test]
+fn an_arrow_leads_from_each_long_message_to_its_receive() {
+    let file = TraceFile::new("long");
+    file.run(3, &[], "send_long_messages").expect(0);
+    let slices = file.slices();
+    let calls = slices.of_call("sendrecv");
+    for bytes in LONG {
+        let of_size = calls.iter().filter(|slice| slice.argument("bytes") == bytes.to_string());
+        let ends: HashMap<u64, u32> = of_size
+            .clone()
+            .flat_map(|slice| slice.arrows[1].iter().map(move |id| (*id, slice.rank)))
+            .collect();
+        let mut pairs: Vec<(u32, u32)> = of_size
+            .flat_map(|slice| slice.arrows[0].iter().map(move |id| (slice.rank, *id)))
+            .map(|(from, id)| (from, ends[&id]))
+            .collect();
+        pairs.sort();
+        assert_eq!(pairs, [(0, 1), (1, 2), (2, 0)], "{calls:?}");
+    }
 }
