@@ -72,15 +72,15 @@ struct Counts {
 struct Places {
     calls: HashMap<u64, usize, BuildHasherDefault<Mixer>>,
     waits: HashMap<(u64, AwaitedKind, LineOfWait), usize>,
-    holds: HashMap<Lock, usize>,
+    holds: HashMap<HeldLock, usize>,
     /// Since when this rank has each lock.
-    held: HashMap<Lock, u64>,
+    held: HashMap<HeldLock, u64>,
     /// A window or communicator was freed, and its arrivals are still recorded.
     has_freed: bool,
 }
 
 /// The mark of a window, and the rank of the world that a lock is of; `None` for all.
-type Lock = (u64, Option<u32>);
+type HeldLock = (u64, Option<u32>);
 
 /// A line of the program.
 #[derive(PartialEq, Eq, Hash)]
@@ -265,7 +265,7 @@ impl Statistics {
     }
 
     /// This rank has held that lock for that long.
-    fn held(&self, words: &StatisticsWords, places: &mut Places, lock: Lock, lasted: u64) {
+    fn held(&self, words: &StatisticsWords, places: &mut Places, lock: HeldLock, lasted: u64) {
         let (mark, of) = lock;
         let number = places.holds.len();
         let at = *places.holds.entry(lock).or_insert(number);

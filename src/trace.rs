@@ -36,7 +36,7 @@ static LOG: OnceLock<Weak<EventLog>> = OnceLock::new();
 /// ```
 #[derive(Debug)]
 #[must_use = "the region ends when it is dropped"]
-pub struct Region {
+pub struct TracedRegion {
     /// Whether its beginning is in the trace.
     has_begun: bool,
     /// The thread that has begun it ends it.
@@ -53,14 +53,14 @@ pub struct Region {
 /// }
 /// # solve();
 /// ```
-pub fn region(name: &str) -> Region {
+pub fn region(name: &str) -> TracedRegion {
     let log = LOG.get().and_then(Weak::upgrade).filter(|log| log.is_on());
     let has_begun = log.is_some();
     log.into_iter().for_each(|log| log.begin_region(name));
-    Region { has_begun, _of_thread: PhantomData }
+    TracedRegion { has_begun, _of_thread: PhantomData }
 }
 
-impl Drop for Region {
+impl Drop for TracedRegion {
     fn drop(&mut self) {
         let log = LOG.get().filter(|_| self.has_begun).and_then(Weak::upgrade);
         log.into_iter().for_each(|log| log.end_region());

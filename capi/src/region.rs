@@ -1,12 +1,12 @@
 //! The regions of a program in the trace, which C and Python begin and end by `MPI_Pcontrol`.
 
-use onesided::trace::{Region, region};
+use onesided::trace::{TracedRegion, region};
 use std::cell::RefCell;
 use std::ffi::c_int;
 
 thread_local! {
     /// Those that have not ended, with their levels.
-    static REGIONS: RefCell<Vec<(c_int, Region)>> = const { RefCell::new(Vec::new()) };
+    static REGIONS: RefCell<Vec<(c_int, TracedRegion)>> = const { RefCell::new(Vec::new()) };
 }
 
 pub fn begin(level: c_int, name: &str) {
