@@ -162,7 +162,7 @@ static void objects(void)
     MPI_Group group;
     MPI_Info info;
     char *base;
-    RULE("what is there");
+    RULE("MPI-4.1 15.3.7: what is there");
     EQUAL(comm_ranks, 1);
     EQUAL(of("ranks", &(MPI_Comm){MPI_COMM_WORLD}), ranks);
     EQUAL(of("communicators", NULL), 2);
@@ -192,7 +192,7 @@ static void messages(void)
 {
     int got = -1, flag;
     MPI_Request request;
-    RULE("messages that wait");
+    RULE("MPI-4.1 15.3.7: messages that wait");
     EQUAL(of("posted_receives", NULL), 0);
     OK(MPI_Irecv(&got, 1, MPI_INT, rank_here, 5, MPI_COMM_WORLD, &request));
     EQUAL(of("posted_receives", NULL), 1);
@@ -211,7 +211,7 @@ static void messages(void)
 static void sleeping(void)
 {
     long long slept = of("sleeps", NULL), switches = of("voluntary_switches", NULL);
-    RULE("a wait of a fifth of a second sleeps");
+    RULE("MPI-4.1 15.3.7: a wait of a fifth of a second sleeps");
     if (rank_here == 0)
         usleep(200000);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -224,7 +224,7 @@ static void sleeping(void)
 static void always(void)
 {
     long long ended = of("calls_ended", NULL);
-    RULE("calls that have ended");
+    RULE("MPI-4.1 15.3.7: calls that have ended");
     for (int k = 0; k < 10; k++)
         MPI_Barrier(MPI_COMM_WORLD);
     EQUAL(of("calls_ended", NULL), ended + 10);
@@ -271,7 +271,7 @@ static void counted(void)
     MPI_Win window, other;
     MPI_Request request;
     double began, waited, lasted;
-    RULE("what a job that counts has counted");
+    RULE("MPI-4.1 15.3.7: what a job that counts has counted");
     OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window));
     OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other));
     for (int k = 0; k < ROWS; k++)
@@ -290,7 +290,7 @@ static void counted(void)
     EQUAL(of("window_operations", &window), MANY + 3);
     EQUAL(of("window_bytes", &window), 32 * MANY + 16 + 24 + 8);
     EQUAL(of("window_operations", &other), 0);
-    RULE("times are those that the program measures");
+    RULE("MPI-4.1 15.3.7: times are those that the program measures");
     waited = seconds("time_waiting_for_arrivals", NULL);
     began = MPI_Wtime();
     if (rank_here == 0)
@@ -313,7 +313,7 @@ static void not_counted(void)
 {
     unsigned long long value = 5;
     MPI_T_pvar_handle handle = handle_of("puts", NULL);
-    RULE("what is not counted has no value");
+    RULE("MPI-4.1 15.3.7: what is not counted has no value");
     GIVES(MPI_T_ERR_NOT_ACCESSIBLE, MPI_T_pvar_read(session, handle, &value));
     EQUAL(value, 5);
     OK(MPI_T_pvar_handle_free(session, &handle));
