@@ -39,7 +39,11 @@ fn main() {
     }
     let out = cargo_names("OUT_DIR");
     let out = Path::new(&out);
-    let exports: String = functions.iter().map(export).collect();
+    let mut exports: String = functions.iter().map(export).collect();
+    if is_mpich {
+        exports.extend(functions.iter().filter(|one| is_of_fortran(one)).map(export_to_fortran));
+        exports.extend(OF_FORTRAN_ALONE.map(|name| fortran(name, name, 0, "c_int")));
+    }
     std::fs::write(out.join("exports.rs"), exports).expect("the folder can be written");
     std::fs::write(out.join("constants.rs"), numbers(&constants))
         .expect("the folder can be written");
@@ -82,6 +86,56 @@ fn export(function: &Function) -> String {
              #[unsafe(no_mangle)]\npub extern \"C\" fn {name}() -> c_int {{ P{name}() }}\n"
         ),
     }
+}
+
+/// Whether Fortran has the function, too.
+fn is_of_fortran(Function { name, .. }: &Function) -> bool {
+    let c_only = ["_c", "_c2f", "_f2c", "_toint", "_fromint", "_c2f08", "_f082c"];
+    !c_only.iter().any(|end| name.ends_with(end))
+        && !["T_", "X_"].iter().any(|of| name.starts_with(of))
+}
+
+/// What a program passes as the function that copies or deletes an attribute.
+const OF_FORTRAN_ALONE: [&str; 13] = [
+    "mpi_dup_fn_",
+    "mpi_null_copy_fn_",
+    "mpi_null_delete_fn_",
+    "mpi_comm_dup_fn_",
+    "mpi_comm_null_copy_fn_",
+    "mpi_comm_null_delete_fn_",
+    "mpi_type_dup_fn_",
+    "mpi_type_null_copy_fn_",
+    "mpi_type_null_delete_fn_",
+    "mpi_win_dup_fn_",
+    "mpi_win_null_copy_fn_",
+    "mpi_win_null_delete_fn_",
+    "mpi_conversion_fn_null_",
+];
+
+/// The symbols of libmpifort.so.12 for a function: of mpif.h and the module mpi, of tools, and of the module mpi_f08.
+/// They raise the error of a function that is not there, so that the loader finds what programs and modules ask for.
+fn export_to_fortran(function: &Function) -> String {
+    let lower = function.name.to_lowercase();
+    let has_buffer = function.parameters.iter().any(|one| one.ctype.ends_with("void *"));
+    let f08 = if has_buffer { "f08ts" } else { "f08" };
+    let before = match function.name.as_str() {
+        "Init" => 0,
+        "Init_thread" => 2,
+        _ => function.parameters.len(),
+    };
+    [format!("mpi_{lower}_"), format!("pmpi_{lower}_"), format!("mpi_{lower}_{f08}_")]
+        .iter()
+        .map(|symbol| fortran(symbol, &function.full_name(), before, &rust(&function.returns)))
+        .collect()
+}
+
+/// A function of Fortran: its last argument, behind `before` others, is the error code.
+fn fortran(symbol: &str, name: &str, before: usize, returns: &str) -> String {
+    let others: String = (0..before).map(|k| format!("_{k}: Address, ")).collect();
+    format!(
+        "#[unsafe(no_mangle)]\npub extern \"C\" fn {symbol}({others}ierror: Ptr<c_int>) -> {returns} {{ \
+         crate::raise::unsupported_fortran(\"{name}\", ierror); {returns}::default() }}\n"
+    )
 }
 
 /// The expression that makes a call with the parameters of its function. Those of a collective are followed

@@ -1,6 +1,8 @@
 //! Raises errors on the error handler of the window or communicator (MPI-4.1 §9.3).
 
 use crate::abi::*;
+#[cfg(mpich)]
+use crate::arguments::Ptr;
 use crate::failure::Failure;
 use crate::handler::{Handler, OF_FILES};
 use crate::{job, line, tool};
@@ -87,10 +89,22 @@ pub fn handle(owner: Owner, code: c_int, text: String) {
 /// default; so the first of them is also reported to the user.
 #[cold]
 pub fn unsupported(call: &'static str) -> c_int {
+    unsupported_because(call, "this library has no such function")
+}
+
+/// The same of a function of Fortran, whose last argument is the error code.
+#[cfg(mpich)]
+#[cold]
+pub fn unsupported_fortran(call: &'static str, ierror: Ptr<c_int>) {
+    let code = unsupported_because(call, "this library has no interface for Fortran");
+    // An optional argument that is absent is null.
+    let _ = ierror.set(code);
+}
+
+fn unsupported_because(call: &'static str, why: &'static str) -> c_int {
     static WARNED: Once = Once::new();
     let is_of_files = call.starts_with("MPI_File_") || call.starts_with("MPI_Register_datarep");
     let owner = if is_of_files { Owner::File(MPI_File::NULL) } else { Owner::None };
-    let why = "this library has no such function";
     if !matches!(owner.handler().1, Handler::Fatal | Handler::Abort) {
         WARNED.call_once(|| {
             job::warn_with_line(&format!(

@@ -232,6 +232,36 @@ fn every_symbol_of_mpich_is_there() {
     assert!(theirs.len() > 1000 && missing.is_empty(), "{missing:?}");
 }
 
+/// Objects of Fortran by MPICH's ABI are loaded; what they call raises the usual error.
+#[test]
+fn functions_of_fortran_raise_the_error_of_what_is_not_there() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let folder = folder("program-fortran");
+    let source = Path::new(SOURCES).join("ends/fortran.c");
+    let cc = |arguments: &[&str]| {
+        let mut cc = Command::new("cc");
+        good(&cc.current_dir(&folder).arg(&source).args(arguments).output().unwrap());
+    };
+    cc(&["-DSTAND_IN", "-shared", "-fPIC", "-Wl,-soname,libmpifort.so.12", "-o", "libmpifort.so"]);
+    let library = prefix().join("lib/onesided/libmpi.so.12");
+    cc(&["-o", "fortran", "-Wl,-z,now", "-L.", "-lmpifort", library.to_str().expect("UTF-8")]);
+    let output = under_rmarun(2, &folder.join("fortran"));
+    let (printed, reports) = (text(&output.stdout), text(&output.stderr));
+    let returned = "MPI_File_open: this library has no interface for Fortran: it returned";
+    let fatal =
+        "MPI_Send(): this library has no interface for Fortran (MPI_ERR_UNSUPPORTED_OPERATION)";
+    assert!(
+        !output.status.success() && printed.contains("ierror is an error"),
+        "{printed}{reports}"
+    );
+    assert!(!printed.contains("went on") && !printed.contains("wrong"), "{printed}");
+    for sentence in [returned, fatal] {
+        assert!(reports.contains(sentence), "no '{sentence}' in: {reports}");
+    }
+}
+
 /// As tests/examples/book.rs has it for the programs in Rust, and packages/wheel/test.sh for those in Python.
 #[test]
 fn the_programs_of_the_book_print_what_it_shows() {
