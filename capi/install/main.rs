@@ -56,6 +56,9 @@ struct Line {
     /// Builds nothing, and installs what is in Cargo's folder of a profile
     #[arg(long, value_name = "FOLDER", conflicts_with = "profile")]
     built: Option<PathBuf>,
+    /// The platform to build for, as Cargo names it [default: this one]
+    #[arg(long, value_name = "TRIPLE", conflicts_with = "built")]
+    target: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -78,7 +81,7 @@ fn run(line: &Line) -> Result<(), String> {
     }
     let built = match &line.built {
         Some(folder) => build::built(folder),
-        None => build::build(&line.profile)?,
+        None => build::build(&line.profile, line.target.as_deref())?,
     };
     let items = plan::items(&built, line.mpi_names)?;
     for path in place::place_all(&prefix, &items)? {

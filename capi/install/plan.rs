@@ -53,13 +53,14 @@ pub fn items(built: &Built, mpi_names: bool) -> Result<Vec<Item>, String> {
     for (name, to) in [
         ("libmpi.so", "libmpi.so.12"),
         ("libmpich.so.12", "libmpi.so.12"),
+        ("libmpicxx.so.12", "libmpi.so.12"),
         ("libmpifort.so.12", "libmpi.so.12"),
         ("libmpi_abi.so.1", "../libmpi_abi.so.1"),
     ] {
         items.push(item(&format!("lib/onesided/{name}"), What::Link(to)));
     }
     for (what, path) in PRINTED {
-        items.push(item(path, What::Text(printed(&built.launcher, what)?)));
+        items.push(item(path, What::Text(printed(&built.printer, what)?)));
     }
     if mpi_names {
         for (name, to) in [

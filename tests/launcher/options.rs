@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// A directory that does not exist yet, for one test.
 fn directory(name: &str) -> PathBuf {
@@ -119,6 +119,30 @@ fn status_without_a_process_lists_the_jobs() {
         let listed = run.stderr.lines().find(|listed| listed.starts_with(&line));
         assert!(listed.is_some_and(|listed| listed.contains("-n 1 sh -c")), "{run:#?}");
     }
+}
+
+/// Among the processes of a namespace of its own, in which no other test runs a job.
+#[test]
+fn status_without_a_process_is_of_the_only_job() {
+    let may = Command::new("unshare").args(["--mount", "--pid", "--fork", "true"]).output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        println!("not tested: this process may not make namespaces");
+        return;
+    }
+    let alone = |arguments: &[&str]| {
+        let command = rmarun(arguments);
+        let mut inside = Command::new("unshare");
+        inside.args(["--mount", "--pid", "--fork", "--kill-child", "sh", "-ec"]);
+        inside.args(["mount -t proc proc /proc; exec \"$@\"", "sh"]);
+        inside.arg(command.get_program()).args(command.get_args());
+        finish(Started::new(inside))
+    };
+    alone(&["--status"]).expect(125).reports(&["no job of this user runs"]);
+    // The rank asks.
+    let run = alone(&["-n", "1", env!("CARGO_BIN_EXE_rmarun"), "--status"]).expect(0);
+    let rows: Vec<&str> = run.stdout.lines().collect();
+    assert!(rows.len() == 2 && rows[0].starts_with("rank  pid"), "{run:#?}");
+    assert!(rows[1].starts_with("0 ") && rows[1].contains("not in the job yet"), "{run:#?}");
 }
 
 #[test]
