@@ -40,11 +40,11 @@ fn fresh() -> PathBuf {
     folder
 }
 
-/// What `cargo test` with these arguments prints in the crate.
-fn cargo_test(arguments: &[&str]) -> support::Outcome {
+/// What `cargo` with these arguments prints in the crate.
+fn cargo(arguments: &[&str]) -> support::Outcome {
     let folder = fresh();
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(&folder).args(["test", "--offline", "--no-fail-fast"]).args(arguments);
+    cargo.current_dir(&folder).args(arguments).args(["--offline", "--no-fail-fast"]);
     cargo.env("CARGO_TARGET_DIR", folder.join("target")).env("RUST_BACKTRACE", "0");
     let (outcome, hangs) = support::run_for(&mut cargo, HANG);
     assert!(!hangs, "{}", outcome.output);
@@ -59,7 +59,7 @@ fn failure<'a>(output: &'a str, test: &str) -> &'a str {
 
 #[test]
 fn a_crate_has_tests_with_ranks_by_one_dependency() {
-    let outcome = cargo_test(&[]);
+    let outcome = cargo(&["test"]);
     let output = &outcome.output;
     assert!(!outcome.status.success(), "{output}");
     for line in [
@@ -96,6 +96,28 @@ fn a_crate_has_tests_with_ranks_by_one_dependency() {
         let report = failure(output, test);
         words.iter().for_each(|word| assert!(report.contains(word), "no '{word}':\n{report}"));
         assert!(!report.contains("running 1 test"), "of the harness:\n{report}");
+    }
+    nextest_runs_them_too();
+}
+
+/// cargo-nextest starts a process for each test. What fails, and how, is the same.
+fn nextest_runs_them_too() {
+    let nextest = Command::new(env!("CARGO")).args(["nextest", "--version"]).output();
+    if !nextest.is_ok_and(|output| output.status.success()) {
+        println!("not tested: cargo-nextest is not installed");
+        return;
+    }
+    let outcome = cargo(&["nextest", "run"]);
+    let output = &outcome.output;
+    assert_eq!(outcome.status.code(), Some(100), "{output}");
+    for words in [
+        "11 tests run: 5 passed, 6 failed, 1 skipped",
+        "fresh::ranks panics::ranks_4",
+        "rank 2 printed:\n  this is rank 2",
+        "has lasted for 1 s",
+    ] {
+        let is_there = words.lines().all(|line| output.contains(line));
+        assert!(is_there, "no '{words}':\n{output}");
     }
 }
 
