@@ -154,7 +154,8 @@ struct Line {
     require_join: bool,
     /// Returns errors for two kinds of calls of C programs that the standard forbids, and that are
     /// otherwise accepted with one note: request-based operations in epochs of fence and start, and
-    /// locks of windows with no_locks
+    /// locks of windows with no_locks. What C programs have not completed, received or freed at the end
+    /// is an error, too
     #[arg(long)]
     strict: bool,
     /// The library of programs that are linked to MPICH's libmpi.so.12: own, the one installed with rmarun;

@@ -4,6 +4,7 @@ use crate::abi::*;
 use crate::arguments::Address;
 use crate::attribute;
 use crate::comm::Communicator;
+use crate::datatype::Datatype;
 use crate::failure::{Failure, Outcome};
 use crate::file::File;
 use crate::handle::{Handle, Object};
@@ -13,7 +14,7 @@ use crate::request::Request;
 use crate::window::Window;
 use onesided::engine::Waits;
 use onesided::launch::{Figures, RankStatistics};
-use onesided::{Comm, Error, Memory, Universe};
+use onesided::{Comm, Error, Memory, Source, Tag, Universe};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -81,6 +82,7 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
         // The parent process is still in it.
         return;
     }
+    let (unfreed, unread) = (unfreed(), unread());
     let requests = Request::table().clear();
     let messages = MessageObject::table().clear();
     let (windows, files) = (Window::table().clear(), File::table().clear());
@@ -90,13 +92,48 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
     open.extend(in_epoch.map(|_| "window epoch"));
     open.extend(files.iter().map(|_| "open file"));
     open.extend((0..sessions).map(|_| "session"));
-    if !open.is_empty() {
-        warn(&format!("{call} leaves the job before the rank has completed {}", list(&open)));
+    told(call, "leaves the job before the rank has completed", &open);
+    told(call, "leaves the job before the rank has received messages of", &unread);
+    // All ranks mostly leave the same.
+    if world.rank().0 == 0 || is_strict() {
+        told(call, "leaves the job before the rank has freed", &unfreed);
     }
     drop((requests, messages, windows, files, world));
     drop(Communicator::table().clear());
     let universe = self::job().universe.take();
     universe.into_iter().for_each(Universe::leave);
+}
+
+/// Reports what is left; under `--strict` that is an error.
+fn told(call: &str, what: &str, left: &[&str]) {
+    if left.is_empty() {
+        return;
+    }
+    warn(&format!("{call} {what} {}", list(left)));
+    // What the end of the process calls must not end it.
+    if is_strict() && call.starts_with("MPI_") {
+        abort("onesided: this is an error under rmarun --strict", MPI_ERR_PENDING);
+    }
+}
+
+/// What the program has made and not freed. What is wrong with a window in an epoch is told anyway.
+fn unfreed() -> Vec<&'static str> {
+    let mut unfreed = Vec::new();
+    Window::table().each(|one| unfreed.extend(one.win.may_be_freed().then_some("window")));
+    Datatype::table().each(|one| unfreed.extend((!one.lasts()).then_some("datatype")));
+    let first = unfreed.len();
+    Communicator::table().each(|_| unfreed.push("communicator"));
+    // The first two are the world and the rank alone.
+    unfreed.drain(first..unfreed.len().min(first + 2));
+    unfreed
+}
+
+/// The communicators with a message that has come and was never received.
+fn unread() -> Vec<&'static str> {
+    let mut comms = Vec::new();
+    Communicator::table().each(|one| comms.push(one.comm.clone()));
+    let has_one = |comm: &Comm| matches!(comm.iprobe(Source::Any, Tag::Any), Ok(Some(_)));
+    comms.iter().filter(|comm| has_one(comm)).map(|_| "communicator").collect()
 }
 
 /// The number of each, in the order of their first.

@@ -841,9 +841,12 @@ fn what_is_left_open_is_told() {
     for ranks in RANKS {
         let output = under_rmarun(ranks, &program);
         passed("ends/leftovers", ranks, &output);
-        let printed = text(&output.stderr);
+        let all = text(&output.stderr);
         let done = text(&output.stdout).lines().filter(|line| line.ends_with("is done")).count();
-        assert_eq!((printed.lines().count(), done), (1, ranks as usize - 1), "{printed}");
+        let has_completed = |line: &&str| line.contains("the rank has completed");
+        let lines: Vec<&str> = all.split_inclusive('\n').filter(has_completed).collect();
+        assert_eq!((lines.len(), done), (1, ranks as usize - 1), "{all}");
+        let printed = lines[0];
         // A session that stays open keeps the rank in the job until its process ends.
         let (when, session) = match ranks {
             3 => ("the end of the process", ", 1 session\n"),
@@ -866,6 +869,33 @@ fn what_is_left_open_is_told() {
             assert!(printed.contains(one), "no '{one}' in: {printed}");
         }
     }
+}
+
+/// What is never freed is told by one rank, and a message that was never received by its receiver.
+#[test]
+fn what_is_never_freed_or_received_is_told() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let program = compiled("ends/unfreed");
+    let unfreed = "leaves the job before the rank has freed 1 window, 1 datatype, 1 communicator\n";
+    let unread = "leaves the job before the rank has received messages of 1 communicator\n";
+    for ranks in RANKS {
+        let output = under_rmarun(ranks, &program);
+        passed("ends/unfreed", ranks, &output);
+        let printed = text(&output.stderr);
+        let counts = [unfreed, unread].map(|line| printed.matches(line).count());
+        assert_eq!(counts, [1, ranks as usize], "{printed}");
+    }
+    let output = under_rmarun_with(&["--strict"], 2, &program);
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(18), "MPI_ERR_PENDING: {printed}");
+    assert!(
+        printed.contains(unread) && printed.contains("an error under rmarun --strict"),
+        "{printed}"
+    );
+    let output = under_rmarun_with(&["--strict"], 2, &compiled("hello"));
+    passed("hello --strict", 2, &output);
 }
 
 #[test]
