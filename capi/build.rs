@@ -131,7 +131,7 @@ fn export_to_fortran(function: &Function) -> String {
 
 /// A function of Fortran: its last argument, behind `before` others, is the error code.
 fn fortran(symbol: &str, name: &str, before: usize, returns: &str) -> String {
-    let others: String = (0..before).map(|k| format!("_{k}: Address, ")).collect();
+    let others: String = (0..before).map(|k| format!("_argument{k}: Address, ")).collect();
     format!(
         "#[unsafe(no_mangle)]\npub extern \"C\" fn {symbol}({others}ierror: Ptr<c_int>) -> {returns} {{ \
          crate::raise::unsupported_fortran(\"{name}\", ierror); {returns}::default() }}\n"

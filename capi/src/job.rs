@@ -92,11 +92,11 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
     open.extend(in_epoch.map(|_| "window epoch"));
     open.extend(files.iter().map(|_| "open file"));
     open.extend((0..sessions).map(|_| "session"));
-    told(call, "leaves the job before the rank has completed", &open);
-    told(call, "leaves the job before the rank has received messages of", &unread);
+    report(call, "leaves the job before the rank has completed", &open);
+    report(call, "leaves the job before the rank has received messages of", &unread);
     // All ranks mostly leave the same.
     if world.rank().0 == 0 || is_strict() {
-        told(call, "leaves the job before the rank has freed", &unfreed);
+        report(call, "leaves the job before the rank has freed", &unfreed);
     }
     drop((requests, messages, windows, files, world));
     drop(Communicator::table().clear());
@@ -105,7 +105,7 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
 }
 
 /// Reports what is left; under `--strict` that is an error.
-fn told(call: &str, what: &str, left: &[&str]) {
+fn report(call: &str, what: &str, left: &[&str]) {
     if left.is_empty() {
         return;
     }
@@ -116,7 +116,7 @@ fn told(call: &str, what: &str, left: &[&str]) {
     }
 }
 
-/// What the program has made and not freed. What is wrong with a window in an epoch is told anyway.
+/// What the program has made and not freed. What is wrong with a window in an epoch is reported anyway.
 fn unfreed() -> Vec<&'static str> {
     let mut unfreed = Vec::new();
     Window::table().each(|one| unfreed.extend(one.win.may_be_freed().then_some("window")));

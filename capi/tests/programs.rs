@@ -871,9 +871,9 @@ fn what_is_left_open_is_told() {
     }
 }
 
-/// What is never freed is told by one rank, and a message that was never received by its receiver.
+/// One rank reports what is never freed, and the receiver a message that it has never received.
 #[test]
-fn what_is_never_freed_or_received_is_told() {
+fn what_is_never_freed_or_received_is_reported() {
     if !has("cc") || !has("timeout") {
         return;
     }

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::window::FenceAssert;
 use bytemuck::Pod;
+use std::panic::Location;
 
 /// The epoch between two fences: this rank may access every rank, and every rank this one.
 ///
@@ -75,6 +76,7 @@ impl<T: Pod> Window<T> {
     #[track_caller]
     pub fn fence_with<'b>(&mut self, assert: FenceAssert) -> Result<FenceEpoch<'_, 'b, T>> {
         self.win.fence_with(assert)?;
+        self.fenced = Some(Location::caller());
         Ok(FenceEpoch { window: self, _buffers: Buffers::new() })
     }
 
@@ -139,6 +141,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     pub fn fence_with<'c>(self, assert: FenceAssert) -> Result<FenceEpoch<'w, 'c, T>> {
         let window = self.window;
         window.win.fence_with(assert)?;
+        window.fenced = Some(Location::caller());
         Ok(FenceEpoch { window, _buffers: Buffers::new() })
     }
 
@@ -199,6 +202,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// [`Error::Assertion`] for NOPRECEDE after an operation; those of [`FenceEpoch::close`].
     #[track_caller]
     pub fn close_with(self, assert: FenceAssert) -> Result<()> {
+        self.window.fenced = None;
         self.window.win.fence_with(assert | FenceAssert::NOSUCCEED)
     }
 

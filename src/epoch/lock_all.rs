@@ -58,7 +58,7 @@ impl<T: Pod> Window<T> {
     /// Those of [`Window::lock_all`].
     #[track_caller]
     pub fn lock_all_with<'b>(&mut self, assert: LockAssert) -> Result<LockAllEpoch<'_, 'b, T>> {
-        self.win.lock_all_with(assert)?;
+        self.outcome(self.win.lock_all_with(assert))?;
         Ok(LockAllEpoch { window: self, open: true, _buffers: Buffers::new() })
     }
 }

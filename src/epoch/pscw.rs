@@ -147,7 +147,7 @@ impl<T: Pod> AccessSide<'_, T> {
         targets: &Group,
         assert: StartAssert,
     ) -> Result<AccessEpoch<'_, 'b, T>> {
-        self.window.win.start_with(targets, assert)?;
+        self.window.outcome(self.window.win.start_with(targets, assert))?;
         Ok(AccessEpoch { window: self.window, open: true, _buffers: Buffers::new() })
     }
 }
@@ -173,7 +173,7 @@ impl<T: Pod> ExposureSide<'_, T> {
         origins: &Group,
         assert: PostAssert,
     ) -> Result<ExposureEpoch<'_, T>> {
-        self.window.win.post_with(origins, assert)?;
+        self.window.outcome(self.window.win.post_with(origins, assert))?;
         Ok(ExposureEpoch { window: self.window })
     }
 }

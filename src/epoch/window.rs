@@ -13,6 +13,7 @@ use crate::window::{Flavour, MemoryModel, Torn, Win, WinKeyval, WindowOptions};
 use bytemuck::Pod;
 use std::any::Any;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// A window (`MPI_Win`): memory of every rank of a communicator, with elements of type `T`, which all
@@ -58,6 +59,8 @@ pub struct Window<T: Pod> {
     pub(super) win: Win,
     pub(super) memory: Exposed<T>,
     pub(super) elements: PhantomData<T>,
+    /// Where the fence epoch began that no guard has closed yet.
+    pub(super) fenced: Option<&'static Location<'static>>,
 }
 
 impl<T: Pod> std::fmt::Debug for Window<T> {
@@ -69,7 +72,16 @@ impl<T: Pod> std::fmt::Debug for Window<T> {
 impl<T: Pod> Window<T> {
     /// The window over `win`, with the memory of the program that it exposes.
     pub(super) fn of(win: Win, memory: Exposed<T>) -> Self {
-        Window { win, memory, elements: PhantomData }
+        Window { win, memory, elements: PhantomData, fenced: None }
+    }
+
+    /// The outcome of a call. If the window is in a fence epoch whose guard was dropped, the error names the
+    /// line where that epoch began.
+    pub(super) fn outcome<R>(&self, outcome: Result<R>) -> Result<R> {
+        match self.fenced {
+            Some(began) => outcome.map_err(|error| error.in_fence_since(began)),
+            None => outcome,
+        }
     }
 
     /// `MPI_Win_allocate` (MPI-4.1 §12.2.2): a window with `len` zeroed elements for this rank. The ranks
@@ -108,6 +120,7 @@ impl<T: Pod> Window<T> {
     /// ranks; [`Error::RankFailed`] if the job ends.
     #[track_caller]
     pub fn recover(&mut self) -> Result<Vec<Rank>> {
+        self.fenced = None;
         self.win.recover()
     }
 

@@ -401,6 +401,37 @@ fn a_dropped_window_waits_for_nobody() {
     });
 }
 
+/// The next call that the epoch does not admit names the line where it began; so does free.
+#[test]
+fn a_dropped_guard_of_a_fence_is_named_with_its_line() {
+    spmd(2, |world| {
+        let mut window = Window::<u64>::allocate(world, 1).unwrap();
+        let other = Rank(1 - world.rank().0);
+        let first = window.fence().unwrap();
+        let (guard, line) = (first.fence().unwrap(), line!());
+        guard.put(&[7], other, 0).unwrap();
+        drop(guard);
+        let expected = format!("the fence epoch of {}:{line} is open, because its guard", file!());
+        let fails = |outcome: onesided::Result<()>| {
+            let text = outcome.unwrap_err().to_string();
+            assert!(text.contains(&expected), "no '{expected}' in: {text}");
+        };
+        fails(window.lock(LockType::Shared, other).map(drop));
+        fails(window.lock_all().map(drop));
+        fails(window.sides().0.start(&world.group()).map(drop));
+        // A guard that is closed is not named.
+        window.fence().unwrap().close().unwrap();
+        window.lock(LockType::Shared, other).unwrap().unlock().unwrap();
+        window.free().unwrap();
+        let mut window = Window::<u64>::allocate(world, 1).unwrap();
+        let (guard, line) = (window.fence().unwrap(), line!());
+        guard.put(&[7], other, 0).unwrap();
+        drop(guard);
+        let text = window.free().unwrap_err().to_string();
+        assert!(text.contains(&format!("memory.rs:{line} is open, because")), "{text}");
+    });
+}
+
 #[test]
 fn epochs_of_one_window_are_not_those_of_another() {
     spmd(2, |world| {
