@@ -67,7 +67,7 @@ impl<T: Pod> Window<T> {
         target: Rank,
         assert: LockAssert,
     ) -> Result<LockEpoch<'_, 'b, T>> {
-        self.outcome(self.win.lock_with(lock_type, target, assert))?;
+        self.win.lock_with(lock_type, target, assert).map_err(|error| self.explained(error))?;
         Ok(LockEpoch { window: self, target, open: true, _buffers: Buffers::new() })
     }
 

@@ -58,7 +58,7 @@ impl<T: Pod> Window<T> {
     /// Those of [`Window::lock_all`].
     #[track_caller]
     pub fn lock_all_with<'b>(&mut self, assert: LockAssert) -> Result<LockAllEpoch<'_, 'b, T>> {
-        self.outcome(self.win.lock_all_with(assert))?;
+        self.win.lock_all_with(assert).map_err(|error| self.explained(error))?;
         Ok(LockAllEpoch { window: self, open: true, _buffers: Buffers::new() })
     }
 }

@@ -147,7 +147,10 @@ impl<T: Pod> AccessSide<'_, T> {
         targets: &Group,
         assert: StartAssert,
     ) -> Result<AccessEpoch<'_, 'b, T>> {
-        self.window.outcome(self.window.win.start_with(targets, assert))?;
+        self.window
+            .win
+            .start_with(targets, assert)
+            .map_err(|error| self.window.explained(error))?;
         Ok(AccessEpoch { window: self.window, open: true, _buffers: Buffers::new() })
     }
 }
@@ -173,7 +176,7 @@ impl<T: Pod> ExposureSide<'_, T> {
         origins: &Group,
         assert: PostAssert,
     ) -> Result<ExposureEpoch<'_, T>> {
-        self.window.outcome(self.window.win.post_with(origins, assert))?;
+        self.window.win.post_with(origins, assert).map_err(|error| self.window.explained(error))?;
         Ok(ExposureEpoch { window: self.window })
     }
 }

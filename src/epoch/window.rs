@@ -2,9 +2,7 @@
 
 use super::{AccessSide, ExposureSide};
 use crate::comm::Comm;
-#[cfg(doc)]
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
@@ -75,12 +73,14 @@ impl<T: Pod> Window<T> {
         Window { win, memory, elements: PhantomData, fenced: None }
     }
 
-    /// The outcome of a call. If the window is in a fence epoch whose guard was dropped, the error names the
-    /// line where that epoch began.
-    pub(super) fn outcome<R>(&self, outcome: Result<R>) -> Result<R> {
+    /// The error of a call. If the window is in a fence epoch whose guard was dropped, it names the line where that
+    /// epoch began.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn explained(&self, error: Error) -> Error {
         match self.fenced {
-            Some(began) => outcome.map_err(|error| error.in_fence_since(began)),
-            None => outcome,
+            Some(began) => error.in_fence_since(began),
+            None => error,
         }
     }
 
