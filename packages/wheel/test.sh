@@ -28,6 +28,14 @@ cd "$out"
 rmarun --version
 rmacc "$here/../../capi/tests/c/hello.c" -o hello
 rmarun -n 2 --require-join ./hello
+# The other names of MPICH's library.
+own=$(python -c 'import onesided; print(onesided.prefix() / "lib/onesided")')
+echo 'int MPI_Init(int *, char ***); int MPI_Finalize(void); int main(void) { return MPI_Init(0, 0) || MPI_Finalize(); }' >joins.c
+for name in libmpi libmpich libmpicxx libmpifort; do
+  cc joins.c -o joins -Wl,--no-as-needed "$own/$name.so.12" -Wl,--as-needed "$own/libmpi.so.12"
+  objdump -p joins | grep -q "NEEDED *$name.so.12"
+  rmarun -n 2 --require-join ./joins
+done
 cp "$here/ranks.py" .
 expected=$'rank 0 of 3 has 2\nrank 1 of 3 has 0\nrank 2 of 3 has 1'
 for command in "rmarun -n 3 --require-join python ranks.py" "rmarun -n 3 --require-join ranks.py" \
