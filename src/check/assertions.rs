@@ -108,7 +108,7 @@ impl CheckedWindow {
         let LatestStore { site, first, end } = &self.latest_store;
         let access = CheckedAccess::store();
         let pair = [asserts, (site.load(), access.word())];
-        let of = (checker.text(state, &self.name), self.rank);
+        let of = (checker.text(state, &self.name()), self.rank);
         let ranks = [checker.rank; 2];
         let bytes = first.load()..end.load();
         report::record_pair(checker, (ranks, pair), of, Reason::NoStore, &bytes)
@@ -135,7 +135,7 @@ impl CheckedWindow {
         let operation = checker.operation_at(number);
         let updates = (operation.site.load(), operation.what.load());
         let pair = [(site, word_of(call)), updates];
-        let of = (checker.text_of(state, waiter, &self.name), target);
+        let of = (checker.text_of(state, waiter, &self.name()), target);
         let ranks = [self.world[target as usize], checker.rank];
         let bytes = run.map_or(0..1, |run| run.start..run.start + run.bytes);
         let record = || report::record_pair(checker, (ranks, pair), of, Reason::NoPut, &bytes);

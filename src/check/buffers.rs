@@ -215,7 +215,7 @@ impl CheckedWindow {
         let request = state.requests.latest(access);
         for buffer in buffers {
             let first = buffer.pieces.first().map_or(0, |(at, _)| *at);
-            let window = (self.block, self.name.clone());
+            let window = (self.block, self.name());
             let of = PendingOperation { window, target, site, what, request, buffer: first };
             let of = Arc::new(of);
             for run in buffer.runs() {

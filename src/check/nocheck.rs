@@ -95,7 +95,7 @@ impl CheckedWindow {
                     true => ([checker.rank, *world], [own, other]),
                     false => ([*world, checker.rank], [other, own]),
                 };
-                let of = (checker.text_of(state, waiter, &self.name), target);
+                let of = (checker.text_of(state, waiter, &self.name()), target);
                 let record =
                     || report::record_pair(checker, (ranks, pair), of, Reason::Held, &(0..1));
                 new.extend(checker.exclusively(waiter, record).flatten());
@@ -150,7 +150,7 @@ impl CheckedWindow {
         for target in targets.iter().zip(known).filter(|(_, known)| !known).map(|(of, _)| *of) {
             let state = &mut *checker.state();
             let own = (checker.text_of(state, waiter, &line), word_of(Call::Start));
-            let of = (checker.text_of(state, waiter, &self.name), target);
+            let of = (checker.text_of(state, waiter, &self.name()), target);
             let ranks = [checker.rank, self.world[target as usize]];
             let pair = [own, (0, word_of(Call::Post))];
             let record =

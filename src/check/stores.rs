@@ -302,7 +302,7 @@ impl CheckedWindow {
         });
         self.find_disjoint(&mut accessing, target, first, &mut found);
         let record =
-            || report::record(checker, state, (&self.name, target), number, &found, &clock);
+            || report::record(checker, state, (&self.name(), target), number, &found, &clock);
         let new = match found.is_empty() {
             true => None,
             false => checker.exclusively(waiter, record),

@@ -27,7 +27,7 @@ use crate::prim::{Waiter, Word32, Word64, line_by_binding};
 use crate::shm::{OriginWords, PageHead, PageWords, PartWords, PlacedSlice, Segment, Span};
 use crate::sync::LockType;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Clocks of a target.
 #[derive(Clone, Copy)]
@@ -66,7 +66,7 @@ pub(crate) struct ByteRun {
 pub(crate) struct CheckedWindow {
     /// The window's block.
     pub(super) block: u64,
-    pub(super) name: Arc<str>,
+    name: Mutex<Arc<str>>,
     /// This rank in the window.
     pub(super) rank: u32,
     /// The ranks of the window, by their numbers in the job.
@@ -197,7 +197,7 @@ impl CheckedWindow {
         let tables = Self::tables((ranks, clocks), granules, pages);
         Ok(CheckedWindow {
             block,
-            name: name.into(),
+            name: Mutex::new(name.into()),
             rank: of.rank,
             world: of.world.into(),
             own: of.own,
@@ -247,7 +247,7 @@ impl CheckedWindow {
             |all: u64| (0..=ranks as u32).map(|of| if of > rank { all } else { 0 }).collect();
         Ok(CheckedWindow {
             block: self.block,
-            name: self.name.clone(),
+            name: Mutex::new(self.name()),
             rank: self.rank,
             world: self.world.clone(),
             own,
@@ -293,6 +293,15 @@ impl CheckedWindow {
     fn page_numbers(&self, target: u32) -> Range<usize> {
         let [first, end] = [0, 1].map(|more| self.first_page[target as usize + more] as usize);
         first..end
+    }
+
+    pub(super) fn name(&self) -> Arc<str> {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The program has named the window.
+    pub(crate) fn rename(&self, name: &str) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name.into();
     }
 
     /// Where the part of a rank is in this process, if it is; the own part also if it is not mapped from the segment.
@@ -731,7 +740,7 @@ impl CheckedWindow {
         self.find_disjoint(&mut accessing, target, first, &mut found);
         accessing.finish();
         if !found.is_empty() {
-            let of = (&*self.name, target);
+            let of = (&*self.name(), target);
             let record = || report::record(checker, state, of, number, &found, &clock);
             new.extend(checker.exclusively(waiter, record).unwrap_or_default());
         }

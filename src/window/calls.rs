@@ -209,6 +209,7 @@ impl Calls {
             header.set_name(name);
         }
         self.context().renamed_window(self.mark, name);
+        self.checked(|_, window| window.rename(name));
     }
 
     /// Records the hints that are in force now, where windows are counted.
