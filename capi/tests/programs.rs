@@ -292,9 +292,12 @@ fn the_programs_of_the_book_print_what_it_shows() {
     assert!(sources.len() >= 10, "{sources:?}");
 }
 
+type Wrong =
+    (&'static str, &'static [&'static str], u32, i32, &'static [(&'static str, &'static str)]);
+
 /// Programs of the book that do something wrong: options, ranks, exit code, and what a report has in one line with the place
 /// of the call that follows it in the source.
-const WRONG: [(&str, &[&str], u32, i32, &[(&str, &str)]); 3] = [
+const WRONG: [Wrong; 3] = [
     (
         "hang",
         &[],
