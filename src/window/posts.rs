@@ -81,6 +81,7 @@ impl Pscw {
     }
 
     /// Makes `group` the origins of a post; this rank's own slots, if it `notifies` them.
+    #[inline]
     pub(super) fn set_origins(
         &mut self,
         calls: &Calls,
