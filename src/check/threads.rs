@@ -263,7 +263,7 @@ impl Checker {
     }
 
     fn begin(&self, object: usize, thread: usize) {
-        // The slot of the thread that runs the task, or of none.
+        // Not as the present thread: it has no slot yet, or that of the thread that runs the task.
         let mut state = self.lock_state();
         let threads = &mut state.threads;
         let of_none = || vec![0; threads.all[0].clock.len()];
