@@ -10,10 +10,13 @@ mod pass;
 mod support;
 
 use serde_json::Value;
+use std::cmp::Reverse;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// The files of a folder beside this file with this ending, by name.
 fn cases(folder: &str) -> BTreeMap<String, PathBuf> {
@@ -23,8 +26,8 @@ fn cases(folder: &str) -> BTreeMap<String, PathBuf> {
     paths.map(|path| (name(&path), path)).filter(|(name, _)| name != "mod").collect()
 }
 
-/// The latest build of a library, beside this test.
-fn library(name: &str) -> PathBuf {
+/// The builds of a library beside this test, the latest one first.
+fn builds(name: &str) -> Vec<PathBuf> {
     let test = std::env::current_exe().expect("the test's own path");
     let files = fs::read_dir(test.parent().expect("its folder")).expect("its folder");
     let start = format!("lib{name}-");
@@ -32,9 +35,39 @@ fn library(name: &str) -> PathBuf {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         name.starts_with(&start) && name.ends_with(".rlib")
     };
-    let builds = files.map(|entry| entry.expect("a file").path()).filter(is_one);
-    let changed = |path: &PathBuf| path.metadata().and_then(|file| file.modified()).ok();
-    builds.max_by_key(changed).unwrap_or_else(|| panic!("no {start}*.rlib"))
+    let mut builds: Vec<_> =
+        files.map(|entry| entry.expect("a file").path()).filter(is_one).collect();
+    builds.sort_by_key(|path| Reverse(path.metadata().and_then(|file| file.modified()).ok()));
+    builds
+}
+
+/// A compiler of programs that use that build of each library.
+fn compiler([onesided, bytemuck]: [&Path; 2]) -> Command {
+    let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
+    command.args(["--edition=2024", "--crate-type=bin", "--error-format=json", "--emit=metadata"]);
+    command.arg("-o").arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("case.rmeta"));
+    command.arg(format!("-Ldependency={}", onesided.parent().expect("a folder").display()));
+    for (name, path) in [("onesided", onesided), ("bytemuck", bytemuck)] {
+        command.arg(format!("--extern={name}={}", path.display()));
+    }
+    command
+}
+
+/// The latest onesided, and the bytemuck that it was built with: there is one for each set of features.
+fn libraries() -> &'static [PathBuf; 2] {
+    static FOUND: OnceLock<[PathBuf; 2]> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let onesided = builds("onesided").into_iter().next().expect("it is built");
+        let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("same.rs");
+        let text = "fn of<T: onesided::Pod>() {} fn main() { fn by<T: bytemuck::Pod>() { of::<T>() } by::<u8>() }";
+        fs::write(&source, text).expect("the folder is there");
+        let is_it = |bytemuck: &PathBuf| {
+            let output = compiler([&onesided, bytemuck]).arg(&source).output();
+            output.expect("the compiler runs").status.success()
+        };
+        let bytemuck = builds("bytemuck").into_iter().find(is_it).expect("it is built");
+        [onesided, bytemuck]
+    })
 }
 
 /// An error: its line, its code, and its text with all labels and notes.
@@ -63,14 +96,8 @@ fn line_in(case: &Path, span: &Value) -> Option<u64> {
 
 /// What the compiler reports of a case.
 fn compile(case: &Path) -> Vec<Report> {
-    let libraries = library("onesided");
-    let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
-    command.args(["--edition=2024", "--crate-type=bin", "--error-format=json", "--emit=metadata"]);
-    command.arg("-o").arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("case.rmeta"));
-    command.arg(format!("-Ldependency={}", libraries.parent().expect("a folder").display()));
-    for name in ["onesided", "bytemuck"] {
-        command.arg(format!("--extern={name}={}", library(name).display()));
-    }
+    let [onesided, bytemuck] = libraries();
+    let mut command = compiler([onesided, bytemuck]);
     let output = command.arg(case).output().expect("the compiler runs");
     let lines = String::from_utf8(output.stderr).expect("JSON");
     let diagnostics = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
