@@ -553,6 +553,17 @@ pub(super) fn record_pair(
     Some(publish(checker, words, of, reason, bytes))
 }
 
+/// Whether two pairs of lines and descriptions are of the same calls. A buffer of a call may be described as a part of a
+/// window, or as the call.
+fn are_alike(pair: [(u32, u32); 2], other: [(u32, u32); 2]) -> bool {
+    let kind = |what: u32| AccessKind::of_word((what >> 8) as u8);
+    let is_one = |((site, what), (of, as_what)): ((u32, u32), (u32, u32))| {
+        let of_buffer = kind(what).is_of_buffer() || kind(as_what).is_of_buffer();
+        site == of && (what == as_what || of_buffer && what & 0xff == as_what & 0xff)
+    };
+    pair.into_iter().zip(other).all(is_one)
+}
+
 /// Counts a conflict of two lines and descriptions. Returns a record for it if it is their first one, and the table is
 /// not full.
 fn new_pair(
@@ -564,7 +575,8 @@ fn new_pair(
     for one in checker.conflicts.iter().take(known as usize) {
         let other = [0, 1].map(|side| (one.sites[side].load(), one.what[side].load()));
         let is_alike = Reason::of_word(one.reason.load()).is_separate() == is_separate;
-        if is_alike && (other == pair || [other[1], other[0]] == pair) {
+        let [first, second] = other;
+        if is_alike && (are_alike([first, second], pair) || are_alike([second, first], pair)) {
             one.count.store(one.count.load().saturating_add(times));
             return None;
         }

@@ -378,8 +378,12 @@ impl<'c> Accessing<'c> {
             }
             Rule::Conflict => false,
         };
-        // The buffers themselves are compared then (`buffers`).
+        // The buffers themselves are compared then (`buffers`). An access of another thread may be older than the operation,
+        // although it is judged later.
+        let thread_of =
+            |number: u32| threads::slot_of(self.checker.operation_at(number).issued.load());
         let is_compared = is_own
+            && thread_of(number) == thread_of(self.number)
             && kind.is_of_buffer()
             && completed == 0
             && by_other == 0
