@@ -78,23 +78,27 @@ acquiring! {
     __wrap_mtx_timedlock c"mtx_timedlock" (until: usize);
 }
 
-/// Functions that release the object at their first argument.
-macro_rules! releasing {
-    ($($name:ident $real:literal;)*) => {$(
+/// Functions that release the object at their only argument, or end it.
+macro_rules! leaving {
+    ($($name:ident $real:literal $does:ident;)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $name(object: usize) -> c_int {
-            race::released(object);
+            race::$does(object);
             real!($real, fn(usize) -> c_int)(object)
         }
     )*};
 }
 
-releasing! {
-    __wrap_pthread_mutex_unlock c"pthread_mutex_unlock";
-    __wrap_pthread_rwlock_unlock c"pthread_rwlock_unlock";
-    __wrap_pthread_spin_unlock c"pthread_spin_unlock";
-    __wrap_sem_post c"sem_post";
-    __wrap_mtx_unlock c"mtx_unlock";
+leaving! {
+    __wrap_pthread_mutex_unlock c"pthread_mutex_unlock" released;
+    __wrap_pthread_rwlock_unlock c"pthread_rwlock_unlock" released;
+    __wrap_pthread_spin_unlock c"pthread_spin_unlock" released;
+    __wrap_sem_post c"sem_post" released;
+    __wrap_mtx_unlock c"mtx_unlock" released;
+    __wrap_pthread_mutex_destroy c"pthread_mutex_destroy" forgotten;
+    __wrap_pthread_rwlock_destroy c"pthread_rwlock_destroy" forgotten;
+    __wrap_pthread_barrier_destroy c"pthread_barrier_destroy" forgotten;
+    __wrap_sem_destroy c"sem_destroy" forgotten;
 }
 
 /// Functions that release and acquire the mutex at their second argument.
@@ -116,24 +120,6 @@ waiting! {
     __wrap_pthread_cond_clockwait c"pthread_cond_clockwait" (clock: c_int, until: usize);
     __wrap_cnd_wait c"cnd_wait" ();
     __wrap_cnd_timedwait c"cnd_timedwait" (until: usize);
-}
-
-/// Functions that end the object at their first argument.
-macro_rules! ending {
-    ($($name:ident $real:literal;)*) => {$(
-        #[unsafe(no_mangle)]
-        extern "C" fn $name(object: usize) -> c_int {
-            race::forgotten(object);
-            real!($real, fn(usize) -> c_int)(object)
-        }
-    )*};
-}
-
-ending! {
-    __wrap_pthread_mutex_destroy c"pthread_mutex_destroy";
-    __wrap_pthread_rwlock_destroy c"pthread_rwlock_destroy";
-    __wrap_pthread_barrier_destroy c"pthread_barrier_destroy";
-    __wrap_sem_destroy c"sem_destroy";
 }
 
 #[unsafe(no_mangle)]

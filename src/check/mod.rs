@@ -283,32 +283,31 @@ impl Checker {
         self.close(&mut state, Which::Local, is_one);
     }
 
-    /// This thread completes operations that other threads of this rank have issued before, as it knows: the first other
-    /// one that does is recorded, as their own thread is.
+    /// This thread completes operations that other threads of this rank have issued before, as it knows. That is recorded,
+    /// unless it knows that they are complete: who learns of it then knows that, too.
     fn complete_of_others(&self, state: &mut CheckState, is_one: impl Fn(&OpenKey) -> bool) {
         let CheckState { open, done, threads, .. } = state;
         if threads.used() == 1 {
             return;
         }
         let (slot, stamp, of) = (threads.current(), threads.stamp(), (self.rank, self.ranks));
-        let operations = open.iter().map(|(key, number)| (key, *number));
-        let operations = operations.chain(done.iter().map(|(key, number)| (key, *number)));
-        for (_, number) in operations.filter(|(key, _)| key.slot != slot && is_one(key)) {
-            let operation = self.operation_at(number);
-            let by = &operation.completed_by_other;
-            if threads::knows(threads.clock(), of, operation.issued.load()) {
-                match by.load() {
-                    0 => by.store(stamp),
-                    other if threads::slot_of(other) as usize == slot => {}
-                    _ => by.store(threads::ALWAYS),
-                }
+        let is_known = |stamp: u64| threads::knows(threads.clock(), of, stamp);
+        let all = open.iter().chain(done.iter().map(|(key, number)| (key, number)));
+        for (_, number) in all.filter(|(key, _)| key.slot != slot && is_one(key)) {
+            let operation = self.operation_at(*number);
+            if !is_known(operation.issued.load()) || operation.completions().any(is_known) {
+                continue;
+            }
+            match operation.completed_by_others.iter().find(|stamp| stamp.load() == 0) {
+                Some(free) => free.store(stamp),
+                None => operation.is_settled.store(1),
             }
         }
         // The next operation of that line is another one.
-        let by_other = |_: &OpenKey, number: &mut u32| {
-            self.operation_at(*number).completed_by_other.load() != 0
+        let is_complete = |_: &OpenKey, number: &mut u32| {
+            self.operation_at(*number).completions().next().is_some()
         };
-        done.extend(open.extract_if(by_other));
+        done.extend(open.extract_if(is_complete));
         self.limit(state);
     }
 
@@ -317,7 +316,7 @@ impl Checker {
         let CheckState { done, closed, .. } = state;
         while done.len() > MOST_DONE {
             let (_, number) = done.pop_front().expect("it is longer");
-            self.operation_at(number).completed_by_other.store(threads::ALWAYS);
+            self.operation_at(number).is_settled.store(1);
             closed.push(number);
         }
     }
@@ -431,9 +430,7 @@ impl Checker {
         operation.site.store(site);
         operation.entries.store(1);
         operation.issued.store(state.threads.stamp());
-        operation.completed.store(0);
-        operation.completed_by_other.store(0);
-        operation.public.store(0);
+        operation.begin();
         operation.window.store(at);
         let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };
         open.insert(key, number);
@@ -489,9 +486,7 @@ impl Checker {
     /// As many entries less name the operation. Returns whether none does, so that it is to be freed.
     fn release(&self, number: u32, entries: u32) -> bool {
         let operation = self.operation_at(number);
-        let is_complete =
-            || operation.completed.load() != 0 || operation.completed_by_other.load() != 0;
-        operation.entries.fetch_sub(entries) == entries && is_complete()
+        operation.entries.fetch_sub(entries) == entries && operation.completions().next().is_some()
     }
 
     /// An operation that no entry names is reused from now on. Under the lock.

@@ -8,7 +8,7 @@
 
 use super::rules::{AccessKind, Rule};
 use super::{CheckedAccess, Checker, threads};
-use crate::prim::{Waiter, Word32, Word64};
+use crate::prim::{Waiter, Word32};
 use crate::shm::{ChainWords, OperationWords};
 use std::iter::successors;
 
@@ -361,15 +361,14 @@ impl<'c> Accessing<'c> {
         let (datatype, op) = (what >> 16 & 0xff, what >> 24);
         let of_one_datatype = datatype == self.datatype;
         let rank = operation.rank.load();
-        let completed = match kind.is_local() {
-            true => operation.issued.load(),
-            false => operation.completed.load(),
-        };
         let is_own = rank == self.rank;
         let of = (rank, self.checker.ranks);
-        let is_known = |stamp: u64| stamp != 0 && threads::knows(self.clock, of, stamp);
-        let by_other = operation.completed_by_other.load();
-        let is_ordered = is_known(completed) || is_known(by_other);
+        let is_known = |stamp: u64| threads::knows(self.clock, of, stamp);
+        let is_settled = is_own && operation.is_settled.load() == 1;
+        let is_ordered = match kind.is_local() {
+            true => is_known(operation.issued.load()),
+            false => is_settled || operation.completions().any(is_known),
+        };
         let may_meet = match self.kind.rule(kind) {
             Rule::Fine => true,
             // Accumulates of one rank to one element are ordered.
@@ -385,8 +384,7 @@ impl<'c> Accessing<'c> {
         let is_compared = is_own
             && thread_of(number) == thread_of(self.number)
             && kind.is_of_buffer()
-            && completed == 0
-            && by_other == 0
+            && operation.completions().next().is_none()
             && (self.kind.is_local() || self.kind.is_of_buffer());
         let is_conflict = !is_ordered && !may_meet && !is_compared;
         let is_excluded = self.kind.rule(kind) == Rule::Conflict && !is_compared;
@@ -406,20 +404,17 @@ impl Accessing<'_> {
     /// What the separate model forbids of an access that is ordered behind that operation.
     fn separately(&self, earlier: &OperationWords) -> Option<Finding> {
         let (of, kind) = ((earlier.rank.load(), self.checker.ranks), kind_of(earlier));
-        let is_known = |clock: &[u64], stamp: &Word64| {
-            let stamp = stamp.load();
-            stamp != 0 && threads::knows(clock, of, stamp)
-        };
+        let is_known = |clock: &[u64], stamp: u64| threads::knows(clock, of, stamp);
         let is_by_program = self.kind.is_local() || self.kind.is_of_buffer();
         match (kind, &self.seen) {
             (AccessKind::Put | AccessKind::Update, Some(seen)) if is_by_program => {
-                let is_seen = [&earlier.completed, &earlier.completed_by_other]
-                    .into_iter()
-                    .any(|stamp| is_known(seen, stamp));
+                let is_seen = earlier.completions().any(|stamp| is_known(seen, stamp));
                 (!is_seen).then_some(Finding::NotPrivate)
             }
             (AccessKind::Store, _) if self.is_separate && !is_by_program => {
-                (!is_known(self.clock, &earlier.public)).then_some(Finding::NotPublic)
+                let public = earlier.public.load();
+                let is_public = public != 0 && is_known(self.clock, public);
+                (!is_public).then_some(Finding::NotPublic)
             }
             _ => None,
         }

@@ -566,9 +566,8 @@ impl Checker {
         operation.site.store(site);
         operation.entries.store(1);
         operation.issued.store(since);
+        operation.begin();
         operation.completed.store(since);
-        operation.completed_by_other.store(0);
-        operation.public.store(0);
         operation.window.store(window);
         Some(number)
     }

@@ -207,7 +207,7 @@ fn merge(clock: &mut [u64], other: &[u64]) {
 impl Checker {
     /// This thread has a slot from now on, or a number of its own: after [`Threads::enter`] and [`Threads::take`].
     pub(super) fn entered(&self, state: &CheckState) {
-        raise_slots(self, state.threads.used());
+        clock::raise_one(&self.words.slots, state.threads.used() as u64);
         let windows = state.windows.iter().filter_map(Weak::upgrade);
         windows.for_each(|window| window.ignore_stores(window.rank));
     }
@@ -300,8 +300,4 @@ impl Checker {
     fn learn(&self, state: &mut CheckState, of: &[u64]) {
         merge(state.threads.clock_mut(), of);
     }
-}
-
-fn raise_slots(checker: &Checker, used: usize) {
-    clock::raise_one(&checker.words.slots, used as u64);
 }

@@ -145,6 +145,16 @@ struct Tables {
     end: u64,
 }
 
+/// Where the words of a window are: its clocks, what its ranks have done as origins, and the other tables from `at` on; the
+/// first granule and the first page of each part, and behind the last one the number of all.
+struct TablePlaces {
+    words: u64,
+    origins: u64,
+    at: u64,
+    tables: Tables,
+    firsts: [Box<[u64]>; 2],
+}
+
 /// Pages of a part whose stores are looked for.
 fn pages_of(bytes: u64) -> u64 {
     if bytes <= MOST_PART { bytes.div_ceil(PageWords::BYTES as u64) } else { 0 }
@@ -186,42 +196,20 @@ impl CheckedWindow {
         of: WindowRanks<'_>,
         parts: impl ExactSizeIterator<Item = u64>,
     ) -> Result<CheckedWindow> {
-        let (ranks, clocks) = (parts.len(), segment.layout().ranks as usize);
+        let is_dynamic = of.is_dynamic;
+        let (ranks, clocks) = (parts.len(), segment.layout().clocks as usize);
         let (mut first, mut first_page) = (vec![0], vec![0]);
         for bytes in parts {
             first.push(first[first.len() - 1] + bytes.div_ceil(GRANULE_BYTES));
             let pages = if of.is_shared { 0 } else { pages_of(bytes) };
             first_page.push(first_page[first_page.len() - 1] + pages);
         }
-        let (granules, pages) = (first[ranks], first_page[ranks]);
-        let tables = Self::tables((ranks, clocks), granules, pages);
-        Ok(CheckedWindow {
-            block,
-            name: Mutex::new(name.into()),
-            rank: of.rank,
-            world: of.world.into(),
-            own: of.own,
-            mapped: of.mapped,
-            spans: of.spans,
-            has_overlaps: Word32::default(),
-            ranks,
-            clocks,
-            words: segment.place_all(at, Self::words_of(ranks) * clocks)?,
-            shadow: segment.place_all(at + tables.shadow, granules as usize * WORDS)?,
-            first: first.into(),
-            parts: segment.place_all(at + tables.parts, ranks)?,
-            origins: segment.place_all(at + tables.origins, ranks * ranks)?,
-            fences: Word32::default(),
-            latest_store: LatestStore::default(),
-            late: LateAccesses::default(),
-            is_unified: of.is_shared,
-            owner_view: OwnerView::default(),
-            attached: of.is_dynamic.then(|| AttachedParts::new(segment, at)),
-            ops: of.ops,
-            heads: segment.place_all(at + tables.heads, pages as usize)?,
-            pages: segment.place_all(at + tables.pages, pages as usize)?,
-            first_page: first_page.into(),
-        })
+        let tables = Self::tables((ranks, clocks), first[ranks], first_page[ranks]);
+        let firsts = [first.into(), first_page.into()];
+        let places = TablePlaces { words: at, origins: at + tables.origins, at, tables, firsts };
+        let mut window = Self::placed(segment, (block, name), of, places)?;
+        window.attached = is_dynamic.then(|| AttachedParts::new(segment, at));
+        Ok(window)
     }
 
     /// Bytes behind the head of an attachment of that many bytes.
@@ -241,36 +229,61 @@ impl CheckedWindow {
     ) -> Result<CheckedWindow> {
         let (ranks, pages) = (self.ranks, pages_of(bytes));
         let granules = bytes.div_ceil(GRANULE_BYTES);
-        let window = Self::tables((ranks, self.clocks), 0, 0);
+        let origins = of_window + Self::tables((ranks, self.clocks), 0, 0).origins;
         let tables = Self::tables((ranks, 0), granules, pages);
         let first_of =
             |all: u64| (0..=ranks as u32).map(|of| if of > rank { all } else { 0 }).collect();
-        Ok(CheckedWindow {
-            block: self.block,
-            name: Mutex::new(self.name()),
+        let firsts = [first_of(granules), first_of(pages)];
+        let nothing = || vec![Span::nothing(); ranks].into();
+        let of = WindowRanks {
             rank: self.rank,
-            world: self.world.clone(),
+            world: &self.world,
             own,
-            mapped: vec![Span::nothing(); ranks].into(),
-            spans: vec![Span::nothing(); ranks].into(),
+            mapped: nothing(),
+            spans: nothing(),
+            is_shared: false,
+            is_dynamic: true,
+            ops: self.ops,
+        };
+        let places = TablePlaces { words: of_window, origins, at, tables, firsts };
+        Self::placed(segment, (self.block, &self.name()), of, places)
+    }
+
+    fn placed(
+        segment: &Arc<Segment>,
+        (block, name): (u64, &str),
+        of: WindowRanks<'_>,
+        places: TablePlaces,
+    ) -> Result<CheckedWindow> {
+        let TablePlaces { words, origins, at, tables, firsts: [first, first_page] } = places;
+        let (ranks, clocks) = (of.world.len(), segment.layout().clocks as usize);
+        let (granules, pages) = (first[ranks] as usize, first_page[ranks] as usize);
+        Ok(CheckedWindow {
+            block,
+            name: Mutex::new(name.into()),
+            rank: of.rank,
+            world: of.world.into(),
+            own: of.own,
+            mapped: of.mapped,
+            spans: of.spans,
             has_overlaps: Word32::default(),
             ranks,
-            clocks: self.clocks,
-            words: segment.place_all(of_window, Self::words_of(ranks) * self.clocks)?,
-            shadow: segment.place_all(at + tables.shadow, granules as usize * WORDS)?,
-            first: first_of(granules),
+            clocks,
+            words: segment.place_all(words, Self::words_of(ranks) * clocks)?,
+            shadow: segment.place_all(at + tables.shadow, granules * WORDS)?,
+            first,
             parts: segment.place_all(at + tables.parts, ranks)?,
-            origins: segment.place_all(of_window + window.origins, ranks * ranks)?,
+            origins: segment.place_all(origins, ranks * ranks)?,
             fences: Word32::default(),
             latest_store: LatestStore::default(),
             late: LateAccesses::default(),
-            is_unified: true,
+            is_unified: of.is_shared || of.is_dynamic,
             owner_view: OwnerView::default(),
             attached: None,
-            ops: self.ops,
-            heads: segment.place_all(at + tables.heads, pages as usize)?,
-            pages: segment.place_all(at + tables.pages, pages as usize)?,
-            first_page: first_of(pages),
+            ops: of.ops,
+            heads: segment.place_all(at + tables.heads, pages)?,
+            pages: segment.place_all(at + tables.pages, pages)?,
+            first_page,
         })
     }
 

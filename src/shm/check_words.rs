@@ -58,12 +58,33 @@ pub(crate) struct OperationWords {
     pub(crate) issued: Word64,
     /// The same when its own thread completed it; zero until then.
     pub(crate) completed: Word64,
-    /// The same of another thread of its rank that has completed it.
-    pub(crate) completed_by_other: Word64,
+    /// The same of other threads of its rank that have completed it without knowing of the others.
+    pub(crate) completed_by_others: [Word64; OperationWords::OTHERS],
+    /// 1 if all threads of its rank count as knowing that it is complete.
+    pub(crate) is_settled: Word32,
+    pub(crate) _unused: Word32,
     /// Of a store, the same when it became visible in the public copy of the separate model.
     pub(crate) public: Word64,
     /// The block of its window; zero in a free record.
     pub(crate) window: Word64,
+}
+
+impl OperationWords {
+    pub(crate) const OTHERS: usize = 4;
+
+    /// The stamps of its completions.
+    pub(crate) fn completions(&self) -> impl Iterator<Item = u64> {
+        let all = std::iter::once(&self.completed).chain(&self.completed_by_others);
+        all.map(Word64::load).filter(|stamp| *stamp != 0)
+    }
+
+    /// It is not complete.
+    pub(crate) fn begin(&self) {
+        self.completed.store(0);
+        self.completed_by_others.iter().for_each(|stamp| stamp.store(0));
+        self.is_settled.store(0);
+        self.public.store(0);
+    }
 }
 
 /// More entries of a granule than fit its own words.

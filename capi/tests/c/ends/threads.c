@@ -523,6 +523,88 @@ static int of_two_ranks(const char *name)
         }
         return 1;
     }
+    CASE("locks by any thread") {
+        if (rank == 0)
+#pragma omp parallel num_threads(2)
+        {
+            if (omp_get_thread_num())
+                put_it();
+        }
+        if (rank == 0)
+            usleep(1000);
+        else
+#pragma omp parallel num_threads(2)
+        {
+            if (omp_get_thread_num()) {
+                usleep(50000);
+                MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+                read_it();
+                MPI_Win_unlock(1, win);
+            }
+        }
+        return 1;
+    }
+    CASE("fences by another thread") {
+        MPI_Win_fence(0, win);
+#pragma omp parallel num_threads(2)
+        {
+            if (omp_get_thread_num()) {
+                int value = 5;
+                if (rank == 0)
+                    MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+                MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+                if (rank == 1)
+                    read_it();
+            }
+        }
+        return 1;
+    }
+    CASE("unordered load beside flushes by all") {
+        MPI_Win_lock_all(0, win);
+        if (rank == 0)
+#pragma omp parallel num_threads(8)
+        {
+            int mine = 1;
+            if (omp_get_thread_num() == 3)
+                MPI_Put(&mine, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* puts for all */
+#pragma omp barrier
+            MPI_Win_flush_all(win);
+#pragma omp barrier
+            /* Many others, so that this one is forgotten. */
+            for (int k = 0; k < 300; k++) {
+                MPI_Put(&mine, 1, MPI_INT, 1, 8 + omp_get_thread_num(), 1, MPI_INT, win);
+                MPI_Win_flush(1, win);
+            }
+#pragma omp barrier
+        }
+        if (rank == 1) {
+            usleep(100000);
+            read_it();
+        }
+        MPI_Win_unlock_all(win);
+        return 1;
+    }
+    CASE("message after flushes by all") {
+        MPI_Win_lock_all(0, win);
+        if (rank == 0)
+#pragma omp parallel num_threads(4)
+        {
+            int mine = 1;
+            if (omp_get_thread_num() == 0)
+                MPI_Put(&mine, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+#pragma omp barrier
+            MPI_Win_flush_all(win);
+            if (omp_get_thread_num() == 3)
+                MPI_Send(NULL, 0, MPI_INT, 1, 0, MPI_COMM_WORLD);
+#pragma omp barrier
+        }
+        if (rank == 1) {
+            MPI_Recv(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            read_it();
+        }
+        MPI_Win_unlock_all(win);
+        return 1;
+    }
     CASE("load after a barrier of the threads") {
         if (rank == 0) {
             put_it();
