@@ -132,6 +132,27 @@ impl PartHere {
 struct OwnRuns {
     runs: Vec<Option<OwnRun>>,
     is_used: bool,
+    /// The number of the part that was accessed last.
+    latest: usize,
+}
+
+impl OwnRuns {
+    /// Where the run of an instruction in that part is.
+    fn slot(&mut self, at: usize, part: usize) -> Option<&mut Option<OwnRun>> {
+        self.runs.get_mut((at ^ at >> 7 ^ part) % RUNS)
+    }
+
+    /// Adds an access to a run in the part that was accessed last, if no other part has its bytes. Returns whether that was
+    /// possible: then the list of parts need not be looked at.
+    fn extend(&mut self, access: &OwnAccess, bytes: &Range<usize>) -> bool {
+        let run = self.slot(access.at, self.latest).and_then(Option::as_mut);
+        let continues = |run: &&mut OwnRun| {
+            run.alone.start <= bytes.start
+                && bytes.end <= run.alone.end
+                && run.continues(access, bytes)
+        };
+        run.filter(continues).map(|run| run.extend(bytes)).is_some()
+    }
 }
 
 /// Bytes that an instruction of the program has accessed one behind the other.
@@ -142,6 +163,8 @@ struct OwnRun {
     at: usize,
     is_written: bool,
     bytes: Range<usize>,
+    /// The addresses of the part if no other part has some of them; otherwise none.
+    alone: Range<usize>,
     line: FindLineOf,
 }
 
@@ -187,40 +210,59 @@ impl OwnAccesses {
 
     /// Collects the bytes of an access in a part of each window over them. Returns the runs that it replaces.
     fn collect(&self, slot: usize, access: &OwnAccess) -> Vec<OwnRun> {
-        let (parts, mut own) = (self.parts(), self.runs(slot));
         let bytes = access.range();
-        let parts = parts.iter().enumerate();
+        let mut own = self.runs(slot);
+        if own.extend(access, &bytes) {
+            return Vec::new();
+        }
+        // The list of parts is locked before the runs.
+        drop(own);
+        let (all, mut own) = (self.parts(), self.runs(slot));
+        let parts = all.iter().enumerate();
         let parts = parts.filter_map(|(k, part)| Some((k, part, part.shared(&bytes)?)));
         let replaced = parts.filter_map(|(k, part, bytes)| {
-            let OwnRuns { runs, is_used } = &mut *own;
-            if runs.is_empty() {
-                runs.resize_with(RUNS, || None);
+            if own.runs.is_empty() {
+                own.runs.resize_with(RUNS, || None);
             }
-            let slot = &mut runs[(access.at ^ access.at >> 7 ^ k) % RUNS];
+            own.latest = k;
+            let slot = own.slot(access.at, k)?;
             if let Some(run) = slot
-                && run.continues(access, part, &bytes)
+                && run.is_in(part)
+                && run.continues(access, &bytes)
             {
-                run.bytes = run.bytes.start.min(bytes.start)..run.bytes.end.max(bytes.end);
+                run.extend(&bytes);
                 return None;
             }
             let OwnAccess { at, is_written, line, .. } = *access;
             let (window, rank) = (part.window.upgrade()?, part.rank);
             window.ignore_stores(rank);
-            *is_used = true;
-            slot.replace(OwnRun { window, rank, at, is_written, bytes, line })
+            let is_other =
+                |(other, of): (usize, &PartHere)| other != k && of.shared(&part.bytes).is_some();
+            let is_alone = !all.iter().enumerate().any(is_other);
+            let alone = if is_alone { part.bytes.clone() } else { 0..0 };
+            let replaced =
+                slot.replace(OwnRun { window, rank, at, is_written, bytes, alone, line });
+            own.is_used = true;
+            replaced
         });
         replaced.collect()
     }
 }
 
 impl OwnRun {
-    /// Whether an access to these bytes of a window is of the same instruction, and lies beside those before.
-    fn continues(&self, access: &OwnAccess, part: &PartHere, bytes: &Range<usize>) -> bool {
+    fn is_in(&self, part: &PartHere) -> bool {
+        self.rank == part.rank && ptr::eq(Arc::as_ptr(&self.window), part.window.as_ptr())
+    }
+
+    /// Whether an access to these bytes of its part is of the same instruction, and lies beside those before.
+    fn continues(&self, access: &OwnAccess, bytes: &Range<usize>) -> bool {
         (self.at, self.is_written) == (access.at, access.is_written)
-            && self.rank == part.rank
-            && ptr::eq(Arc::as_ptr(&self.window), part.window.as_ptr())
             && self.bytes.start <= bytes.end
             && bytes.start <= self.bytes.end
+    }
+
+    fn extend(&mut self, bytes: &Range<usize>) {
+        self.bytes = self.bytes.start.min(bytes.start)..self.bytes.end.max(bytes.end);
     }
 }
 
@@ -241,6 +283,11 @@ impl Checker {
                 watched.parts.add(&bytes);
                 parts.push(PartHere { bytes, window: Arc::downgrade(window), rank });
             }
+        }
+        // The new parts may have bytes of the others.
+        for slot in 0..self.own_accesses.runs.len() {
+            let mut own = self.own_accesses.runs(slot);
+            own.runs.iter_mut().flatten().for_each(|run| run.alone = 0..0);
         }
     }
 
