@@ -2,13 +2,28 @@
 //! Buffers and scratch memory are those of [`crate::ops`].
 
 use crate::comm::{OpKind, Reduction, Staged};
+use crate::datatype::CommittedDatatype;
 use crate::datatype::Element;
 use crate::error::{Error, Result};
 use crate::op::Op;
-use crate::ops::{Incoming, Origin, OriginMut};
+use crate::ops::{HasDatatype, Incoming, Origin, OriginMut};
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 pub(super) use crate::ops::{Buffer, BufferMut, HeldDatatype, Scratch, scratch, scratch_beside};
+
+/// How a form has datatype and operation: held, or lent for the time of a call.
+pub(super) trait Has: HasDatatype {
+    type Combine: Borrow<Combine>;
+}
+
+impl Has for HeldDatatype {
+    type Combine = Combine;
+}
+
+impl<'d> Has for &'d CommittedDatatype {
+    type Combine = &'d Combine;
+}
 
 /// Replaces each instance of the second buffer by its combination with that of the first, which has as many.
 type CombineFunction = dyn Fn(&Buffer, &mut BufferMut) + Send + Sync;
@@ -88,7 +103,7 @@ impl Combine {
     }
 }
 
-impl BufferMut {
+impl<D: HasDatatype> BufferMut<D> {
     /// Copies its bytes from what `rank` has staged, from byte `first` on.
     #[inline]
     pub(super) fn take(&mut self, staged: &Staged<'_>, rank: u32, first: u64) -> Result<()> {
@@ -141,18 +156,21 @@ impl BufferMut {
         combine: &Combine,
     ) -> Result<()> {
         self.take(staged, 0, first)?;
-        let lower = self.read();
+        let mut result = self.held();
+        let lower = result.read();
         let mut small = [0; 8];
         let scratch = scratch_beside(&mut small, lower.count, &lower.datatype);
         let (_memory, mut upper) = scratch.ok_or_else(too_far)?;
         for rank in 1..ranks {
             upper.take(staged, rank, first)?;
             upper.combine_with(&lower, combine)?;
-            self.copy_from(&upper.read());
+            result.copy_from(&upper.read());
         }
         Ok(())
     }
+}
 
+impl BufferMut {
     /// Replaces each instance by its combination with that of `lower`, which has as many.
     pub(super) fn combine_with(&mut self, lower: &Buffer, combine: &Combine) -> Result<()> {
         match (&combine.function, combine.kind) {

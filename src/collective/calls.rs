@@ -7,7 +7,7 @@
 
 use super::buffer::{self, Buffer, BufferMut, Combine};
 use super::duplicate::DuplicateRequest;
-use super::form::ShortForm;
+use super::form::LentForm;
 use super::partitioned::{PartitionSide, Partitioned};
 use super::plan;
 use super::request::CollectiveRequest;
@@ -36,7 +36,7 @@ impl Comm {
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.collectively(Call::Barrier, |barrier| {
-            barrier.meet(Some(ShortForm::barrier()), |plan| {
+            barrier.meet(Some(LentForm::barrier()), |plan| {
                 plan.barrier();
                 Ok(())
             })
@@ -67,8 +67,8 @@ impl Comm {
     pub fn broadcast<T: Pod>(&self, buffer: &mut [T], root: Rank) -> Result<()> {
         self.collectively(Call::Broadcast, |all| {
             let buffer = BufferMut::slice(buffer);
-            let short = ShortForm::broadcast(self, Call::Broadcast, buffer.clone(), root);
-            all.run::<T>(short, |plan| plan.broadcast(buffer, root))
+            let short = LentForm::broadcast(self, Call::Broadcast, buffer.lend(), root);
+            all.run::<T>(short, |plan| plan.broadcast(buffer.clone(), root))
         })
     }
 
@@ -281,9 +281,10 @@ impl Comm {
         self.collectively(Call::Allgather, |gather| {
             let (all, count) = (BufferMut::slice(&mut all), mine.len());
             let mine = Buffer::slice(mine);
-            let short = ShortForm::allgather(self, mine.clone(), all.clone());
-            gather
-                .run::<T>(short, |plan| plan.allgather(Some(mine), BufferParts::Equal(all, count)))
+            let short = LentForm::allgather(self, mine.lend(), all.lend());
+            gather.run::<T>(short, |plan| {
+                plan.allgather(Some(mine.clone()), BufferParts::Equal(all.clone(), count))
+            })
         })?;
         Ok(all)
     }
@@ -347,10 +348,10 @@ impl Comm {
         let mut all = vec![T::zeroed(); mine.len()];
         self.collectively(Call::Alltoall, |alltoall| {
             let (outgoing, incoming) = (Buffer::slice(mine), BufferMut::slice(&mut all));
-            let short = ShortForm::alltoall(self, outgoing.clone(), incoming.clone());
+            let short = LentForm::alltoall(self, outgoing.lend(), incoming.lend());
             alltoall.run::<T>(short, |plan| {
-                let (outgoing, incoming) =
-                    (plan.equal_parts(outgoing)?, plan.equal_parts(incoming)?);
+                let outgoing = plan.equal_parts(outgoing.clone())?;
+                let incoming = plan.equal_parts(incoming.clone())?;
                 plan.alltoall(Some(outgoing), incoming)
             })
         })?;
@@ -433,13 +434,14 @@ impl Comm {
         self.collectively(Call::Reduce, |reduce| {
             let result = is_root.then(|| BufferMut::slice(&mut result));
             let mine = Buffer::slice(mine);
-            let short = Combine::by::<T>(&op).and_then(|combine| {
-                let (mine, result) = (mine.clone(), result.clone());
-                ShortForm::reduction(self, Call::Reduce, mine, result, combine, root)
+            let combine = Combine::by::<T>(&op);
+            let short = combine.as_ref().and_then(|combine| {
+                let (mine, result) = (mine.lend(), result.as_ref().map(BufferMut::lend));
+                LentForm::reduction(self, Call::Reduce, mine, result, combine, root)
             });
             reduce.run::<T>(short, |plan| {
                 let combine = plan.function(&op)?;
-                plan.reduce(Some(mine), result, combine, root)
+                plan.reduce(Some(mine.clone()), result.clone(), combine, root)
             })
         })?;
         Ok(is_root.then_some(result))
@@ -468,13 +470,14 @@ impl Comm {
         let mut result = vec![T::zeroed(); mine.len()];
         self.collectively(Call::Allreduce, |all| {
             let (mine, result) = (Buffer::slice(mine), BufferMut::slice(&mut result));
-            let short = Combine::by::<T>(&op).and_then(|combine| {
-                let (mine, result) = (mine.clone(), Some(result.clone()));
-                ShortForm::reduction(self, Call::Allreduce, mine, result, combine, Rank(0))
+            let combine = Combine::by::<T>(&op);
+            let short = combine.as_ref().and_then(|combine| {
+                let (mine, result) = (mine.lend(), Some(result.lend()));
+                LentForm::reduction(self, Call::Allreduce, mine, result, combine, Rank(0))
             });
             all.run::<T>(short, |plan| {
                 let combine = plan.function(&op)?;
-                plan.allreduce(Some(mine), result, combine)
+                plan.allreduce(Some(mine.clone()), result.clone(), combine)
             })
         })?;
         Ok(result)
@@ -988,8 +991,8 @@ impl Comm {
     #[doc(alias = "MPI_Ibarrier")]
     #[track_caller]
     pub fn start_barrier(&self) -> Result<CollectiveRequest> {
-        let short = || Some(ShortForm::barrier());
-        plan::begin_short(self, Call::Barrier, short, |plan| {
+        let lent = || Some(LentForm::barrier());
+        plan::begin_short(self, Call::Barrier, lent, |plan| {
             plan.barrier();
             Ok(())
         })
@@ -1003,9 +1006,10 @@ impl Comm {
     #[doc(alias = "MPI_Ibcast")]
     #[track_caller]
     pub fn start_broadcast(&self, buffer: OriginMut<'_>, root: Rank) -> Result<CollectiveRequest> {
-        let buffer = || BufferMut::of(&buffer);
-        let short = || ShortForm::broadcast(self, Call::Broadcast, buffer(), root);
-        plan::begin_short(self, Call::Broadcast, short, |plan| plan.broadcast(buffer(), root))
+        let lent = || LentForm::broadcast(self, Call::Broadcast, BufferMut::lent(&buffer), root);
+        plan::begin_short(self, Call::Broadcast, lent, |plan| {
+            plan.broadcast(BufferMut::of(&buffer), root)
+        })
     }
 
     /// `MPI_Igather` (MPI-4.1 §6.12.3): `mine` of each rank goes to its part of `all` at the root, which
@@ -1111,11 +1115,11 @@ impl Comm {
         mine: Option<Origin<'_>>,
         all: OriginMut<'_>,
     ) -> Result<CollectiveRequest> {
-        let (mine, all) = (|| mine.as_ref().map(Buffer::of), || BufferMut::of(&all));
-        let short = || ShortForm::allgather(self, mine()?, all());
-        plan::begin_short(self, Call::Allgather, short, |plan| {
-            let parts = plan.equal_parts(all())?;
-            plan.allgather(mine(), parts)
+        let lent =
+            || LentForm::allgather(self, mine.as_ref().map(Buffer::lent)?, BufferMut::lent(&all));
+        plan::begin_short(self, Call::Allgather, lent, |plan| {
+            let parts = plan.equal_parts(BufferMut::of(&all))?;
+            plan.allgather(mine.as_ref().map(Buffer::of), parts)
         })
     }
 
@@ -1150,12 +1154,14 @@ impl Comm {
         outgoing: Option<Origin<'_>>,
         incoming: OriginMut<'_>,
     ) -> Result<CollectiveRequest> {
-        let outgoing = || outgoing.as_ref().map(Buffer::of);
-        let incoming = || BufferMut::of(&incoming);
-        let short = || ShortForm::alltoall(self, outgoing()?, incoming());
-        plan::begin_short(self, Call::Alltoall, short, |plan| {
-            let outgoing = outgoing().map(|all| plan.equal_parts(all)).transpose()?;
-            let incoming = plan.equal_parts(incoming())?;
+        let lent = || {
+            let outgoing = outgoing.as_ref().map(Buffer::lent)?;
+            LentForm::alltoall(self, outgoing, BufferMut::lent(&incoming))
+        };
+        plan::begin_short(self, Call::Alltoall, lent, |plan| {
+            let outgoing = outgoing.as_ref().map(Buffer::of);
+            let outgoing = outgoing.map(|all| plan.equal_parts(all)).transpose()?;
+            let incoming = plan.equal_parts(BufferMut::of(&incoming))?;
             plan.alltoall(outgoing, incoming)
         })
     }
@@ -1222,14 +1228,14 @@ impl Comm {
         combine: Combine,
         root: Rank,
     ) -> Result<CollectiveRequest> {
-        let mine = || mine.as_ref().map(Buffer::of);
-        let result = || result.as_ref().map(BufferMut::of);
-        let short = || {
-            let result = if self.rank() == root { result() } else { None };
-            ShortForm::reduction(self, Call::Reduce, mine()?, result, combine.clone(), root)
+        let lent = || {
+            let result = result.as_ref().filter(|_| self.rank() == root).map(BufferMut::lent);
+            let mine = mine.as_ref().map(Buffer::lent)?;
+            LentForm::reduction(self, Call::Reduce, mine, result, &combine, root)
         };
-        plan::begin_short(self, Call::Reduce, short, |plan| {
-            plan.reduce(mine(), result(), combine.clone(), root)
+        plan::begin_short(self, Call::Reduce, lent, |plan| {
+            let (mine, result) = (mine.as_ref().map(Buffer::of), result.as_ref());
+            plan.reduce(mine, result.map(BufferMut::of), combine.clone(), root)
         })
     }
 
@@ -1248,13 +1254,14 @@ impl Comm {
         result: OriginMut<'_>,
         combine: Combine,
     ) -> Result<CollectiveRequest> {
-        let (mine, result) = (|| mine.as_ref().map(Buffer::of), || BufferMut::of(&result));
-        let short = || {
-            let (mine, result) = (mine()?, Some(result()));
-            ShortForm::reduction(self, Call::Allreduce, mine, result, combine.clone(), Rank(0))
+        let lent = || {
+            let mine = mine.as_ref().map(Buffer::lent)?;
+            let result = Some(BufferMut::lent(&result));
+            LentForm::reduction(self, Call::Allreduce, mine, result, &combine, Rank(0))
         };
-        plan::begin_short(self, Call::Allreduce, short, |plan| {
-            plan.allreduce(mine(), result(), combine.clone())
+        plan::begin_short(self, Call::Allreduce, lent, |plan| {
+            let mine = mine.as_ref().map(Buffer::of);
+            plan.allreduce(mine, BufferMut::of(&result), combine.clone())
         })
     }
 

@@ -1,11 +1,12 @@
 //! A collective with its plan: how the ranks synchronise in the staging area, check that they agree, and
 //! take short data.
 
-use super::buffer::Combine;
+use super::buffer::{Combine, Has, HeldDatatype};
 use super::schedule::{PlanStep, Retained};
 use super::staged::{Give, Take};
 use crate::call::Call;
 use crate::comm::{CollectiveEntry, Comm, Description, Staged};
+use crate::datatype::CommittedDatatype;
 use crate::error::Result;
 use std::panic::Location;
 
@@ -23,15 +24,16 @@ pub(super) struct CollectiveForm {
 /// The pieces of a collective, which follow the first.
 pub(super) type Pieces = Box<dyn Iterator<Item = ShortForm> + Send>;
 
-/// What a rank does in the staging area.
-pub(super) struct ShortForm {
+/// What a rank does in the staging area. A call that is complete when it returns borrows the datatypes, and so
+/// has nothing to drop ([`LentForm`]).
+pub(super) struct ShortForm<D: Has = HeldDatatype> {
     pub(super) call: Call,
     /// What all ranks have to agree on.
     pub(super) what: Description,
-    pub(super) give: Give,
+    pub(super) give: Give<D>,
     /// The bytes that it stages.
     pub(super) length: usize,
-    pub(super) take: Take,
+    pub(super) take: Take<D>,
     /// Whom this rank waits for.
     pub(super) awaits: Awaits,
     /// Whether the collective is only compared there, and is long.
@@ -39,6 +41,9 @@ pub(super) struct ShortForm {
     /// Whether ranks only know after the barrier if it is short: it then has both forms.
     pub(super) is_open: bool,
 }
+
+/// The short form in such a call.
+pub(super) type LentForm<'d> = ShortForm<&'d CommittedDatatype>;
 
 /// Whom a rank waits for in the short form of a collective that blocks.
 #[derive(Clone, Copy, Default)]
@@ -120,10 +125,10 @@ impl CollectiveForm {
     }
 }
 
-impl ShortForm {
+impl<D: Has> ShortForm<D> {
     /// The ranks compare their calls.
     #[inline(always)]
-    pub(super) fn new(call: Call, what: Description) -> ShortForm {
+    pub(super) fn new(call: Call, what: Description) -> ShortForm<D> {
         ShortForm::moving(call, what, (Give::Nothing, 0), Take::Nothing, Awaits::All)
     }
 
@@ -132,10 +137,10 @@ impl ShortForm {
     pub(super) fn moving(
         call: Call,
         what: Description,
-        (give, length): (Give, usize),
-        take: Take,
+        (give, length): (Give<D>, usize),
+        take: Take<D>,
         awaits: Awaits,
-    ) -> ShortForm {
+    ) -> ShortForm<D> {
         let (has_steps, is_open) = (false, false);
         ShortForm { call, what, give, length, take, awaits, has_steps, is_open }
     }

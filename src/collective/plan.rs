@@ -1,7 +1,7 @@
 //! The plan of a collective.
 
 use super::buffer::{self, Buffer, BufferMut, Combine, HeldDatatype};
-use super::form::{Awaits, CollectiveForm, Completion, Entered, Pieces, ShortForm};
+use super::form::{Awaits, CollectiveForm, Completion, Entered, LentForm, Pieces, ShortForm};
 use super::request::CollectiveRequest;
 use super::schedule::{PlanStep, Retained, Schedule, ScheduleStage};
 use super::short::{self, COMBINED_BY_ALL};
@@ -65,10 +65,10 @@ pub(super) fn begin<B: Any>(
 /// [`begin`] of a collective that has a short form, if the data are short and the call is not refused.
 #[track_caller]
 #[inline(always)]
-pub(super) fn begin_short(
+pub(super) fn begin_short<'d>(
     comm: &Comm,
     call: Call,
-    short: impl FnOnce() -> Option<ShortForm>,
+    short: impl FnOnce() -> Option<LentForm<'d>>,
     plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
 ) -> Result<CollectiveRequest> {
     if comm.is_waiting()
@@ -84,10 +84,10 @@ impl Collective<'_> {
     /// [`Collective::meet`] of elements of one type.
     pub(super) fn run<T: Pod>(
         &self,
-        short: Option<ShortForm>,
+        short: Option<LentForm<'_>>,
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.meet(short.map(ShortForm::elements::<T>), |planned| {
+        self.meet(short.map(LentForm::elements::<T>), |planned| {
             plan(planned)?;
             planned.what = planned.what.map(|what| what.elements::<T>());
             Ok(())
@@ -99,7 +99,7 @@ impl Collective<'_> {
     /// they would wait for ever.
     pub(super) fn meet(
         &self,
-        short: Option<ShortForm>,
+        short: Option<LentForm<'_>>,
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<()> {
         if let Some(mut form) = short

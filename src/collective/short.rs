@@ -1,7 +1,7 @@
 //! The short forms of collectives, and how a rank that has no other collective under way runs one to its
 //! end without a plan.
 
-use super::buffer::{Buffer, BufferMut, Combine};
+use super::buffer::{Buffer, BufferMut, Has};
 use super::form::{Awaits, Entered, ShortForm};
 use super::staged::{BufferParts, Give, Take};
 use crate::call::Call;
@@ -9,19 +9,20 @@ use crate::comm::{CollectiveEntry, Comm, Description};
 use crate::error::Result;
 use crate::group::Rank;
 use bytemuck::Pod;
+use std::borrow::Borrow;
 use std::panic::Location;
 
 /// The most bytes of all contributions together if every rank combines all of them.
 pub(super) const COMBINED_BY_ALL: u64 = 64 * 1024;
 
 /// Each is `None` if the data are not short, or the call may have to be refused.
-impl ShortForm {
+impl<D: Has> ShortForm<D> {
     /// All ranks have the data of `buffer`, and the same root; 0 for a call without a root.
     #[inline(always)]
     fn agreeing(
         comm: &Comm,
         call: Call,
-        buffer: &Buffer,
+        buffer: &Buffer<D>,
         root: Rank,
     ) -> Option<(Description, u64)> {
         let bytes = buffer.bytes().filter(|bytes| *bytes <= comm.longest_staged())?;
@@ -31,13 +32,13 @@ impl ShortForm {
 
     /// Of elements of one type, also where there are none.
     #[inline(always)]
-    pub(super) fn elements<T: Pod>(mut self) -> ShortForm {
+    pub(super) fn elements<T: Pod>(mut self) -> ShortForm<D> {
         self.what = self.what.elements::<T>();
         self
     }
 
     #[inline(always)]
-    pub(super) fn barrier() -> ShortForm {
+    pub(super) fn barrier() -> ShortForm<D> {
         ShortForm::new(Call::Barrier, Description::bare(Call::Barrier))
     }
 
@@ -45,9 +46,9 @@ impl ShortForm {
     pub(super) fn broadcast(
         comm: &Comm,
         call: Call,
-        buffer: BufferMut,
+        buffer: BufferMut<D>,
         root: Rank,
-    ) -> Option<ShortForm> {
+    ) -> Option<ShortForm<D>> {
         let (what, bytes) = ShortForm::agreeing(comm, call, buffer.as_read(), root)?;
         if root.0 >= comm.size() {
             return None;
@@ -60,10 +61,10 @@ impl ShortForm {
     pub(super) fn broadcasting(
         call: Call,
         what: Description,
-        (buffer, bytes): (BufferMut, u64),
+        (buffer, bytes): (BufferMut<D>, u64),
         root: Rank,
         is_root: bool,
-    ) -> ShortForm {
+    ) -> ShortForm<D> {
         if is_root {
             let gives = (Give::One(buffer.into_read()), bytes as usize);
             return ShortForm::moving(call, what, gives, Take::Nothing, Awaits::None);
@@ -73,7 +74,11 @@ impl ShortForm {
     }
 
     #[inline(always)]
-    pub(super) fn allgather(comm: &Comm, mine: Buffer, all: BufferMut) -> Option<ShortForm> {
+    pub(super) fn allgather(
+        comm: &Comm,
+        mine: Buffer<D>,
+        all: BufferMut<D>,
+    ) -> Option<ShortForm<D>> {
         let (what, bytes) = ShortForm::agreeing(comm, Call::Allgather, &mine, Rank(0))?;
         let take = Take::Each(comm.size(), 0, equal_parts(comm, all, bytes)?);
         let gives = (Give::One(mine), bytes as usize);
@@ -84,9 +89,9 @@ impl ShortForm {
     #[inline(always)]
     pub(super) fn alltoall(
         comm: &Comm,
-        outgoing: Buffer,
-        incoming: BufferMut,
-    ) -> Option<ShortForm> {
+        outgoing: Buffer<D>,
+        incoming: BufferMut<D>,
+    ) -> Option<ShortForm<D>> {
         let (own, ranks) = (comm.rank().0, comm.size());
         let count = part_count(comm, outgoing.count)?;
         let (what, bytes) =
@@ -105,11 +110,11 @@ impl ShortForm {
     pub(super) fn reduction(
         comm: &Comm,
         call: Call,
-        mine: Buffer,
-        result: Option<BufferMut>,
-        combine: Combine,
+        mine: Buffer<D>,
+        result: Option<BufferMut<D>>,
+        combine: D::Combine,
         root: Rank,
-    ) -> Option<ShortForm> {
+    ) -> Option<ShortForm<D>> {
         let (what, bytes) = ShortForm::agreeing(comm, call, &mine, root)?;
         let (ranks, gets) = (comm.size(), root == comm.rank() || call == Call::Allreduce);
         let is_like = result.as_ref().is_none_or(|result| result.count() == mine.count);
@@ -120,7 +125,7 @@ impl ShortForm {
         {
             return None;
         }
-        let what = what.op(combine.kind);
+        let what = what.op(combine.borrow().kind);
         Some(ShortForm::combining(call, what, ranks, (mine, bytes), result, combine))
     }
 
@@ -130,10 +135,10 @@ impl ShortForm {
         call: Call,
         what: Description,
         ranks: u32,
-        (mine, bytes): (Buffer, u64),
-        result: Option<BufferMut>,
-        combine: Combine,
-    ) -> ShortForm {
+        (mine, bytes): (Buffer<D>, u64),
+        result: Option<BufferMut<D>>,
+        combine: D::Combine,
+    ) -> ShortForm<D> {
         let gives = (Give::One(mine), bytes as usize);
         let Some(result) = result else {
             return ShortForm::moving(call, what, gives, Take::Nothing, Awaits::None);
@@ -160,9 +165,9 @@ impl ShortForm {
 
 /// Runs a short collective if no other of this rank is under way on the communicator; otherwise `None`.
 #[inline(never)]
-pub(super) fn run(
+pub(super) fn run<D: Has>(
     comm: &Comm,
-    form: &mut Option<ShortForm>,
+    form: &mut Option<ShortForm<D>>,
     at: &'static Location<'static>,
 ) -> Option<Result<()>> {
     let form = form.as_mut()?;
@@ -171,7 +176,11 @@ pub(super) fn run(
 }
 
 /// A part of that many bytes for each rank.
-fn equal_parts(comm: &Comm, all: BufferMut, bytes: u64) -> Option<BufferParts<BufferMut>> {
+fn equal_parts<D: Has>(
+    comm: &Comm,
+    all: BufferMut<D>,
+    bytes: u64,
+) -> Option<BufferParts<BufferMut<D>>> {
     let count = part_count(comm, all.count())?;
     let is_like = all.part(0, count).bytes() == Some(bytes);
     is_like.then(|| BufferParts::Equal(all, count))

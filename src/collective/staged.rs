@@ -1,11 +1,13 @@
 //! The short form of a collective: what a rank stages, and what it takes from the staging area when all
 //! have arrived.
 
-use super::buffer::{Buffer, BufferMut, Combine};
+use super::buffer::{Buffer, BufferMut, Has, HeldDatatype};
 use crate::comm::Staged;
 use crate::error::Result;
+use crate::ops::HasDatatype;
 use crate::shm::Segment;
 use bytemuck::Pod;
+use std::borrow::Borrow;
 
 /// Parts of a buffer, one for each rank.
 pub(super) enum BufferParts<B> {
@@ -21,8 +23,8 @@ pub(super) trait Cut: Clone {
     fn instances(&self) -> usize;
 }
 
-impl Cut for Buffer {
-    fn cut(&self, first: usize, count: usize) -> Buffer {
+impl<D: HasDatatype> Cut for Buffer<D> {
+    fn cut(&self, first: usize, count: usize) -> Buffer<D> {
         self.part(first, count)
     }
     fn instances(&self) -> usize {
@@ -30,8 +32,8 @@ impl Cut for Buffer {
     }
 }
 
-impl Cut for BufferMut {
-    fn cut(&self, first: usize, count: usize) -> BufferMut {
+impl<D: HasDatatype> Cut for BufferMut<D> {
+    fn cut(&self, first: usize, count: usize) -> BufferMut<D> {
         self.part(first, count)
     }
     fn instances(&self) -> usize {
@@ -80,27 +82,27 @@ impl BufferParts<BufferMut> {
 
 /// What a rank stages.
 #[derive(Default)]
-pub(super) enum Give {
+pub(super) enum Give<D = HeldDatatype> {
     #[default]
     Nothing,
-    One(Buffer),
+    One(Buffer<D>),
     /// Behind a list of where each begins, a `u32` for each rank.
-    Listed(Vec<Buffer>),
+    Listed(Vec<Buffer<D>>),
 }
 
 /// What it takes from what all have staged.
 #[derive(Default)]
-pub(super) enum Take {
+pub(super) enum Take<D: Has = HeldDatatype> {
     #[default]
     Nothing,
     /// The contribution of one rank, from that byte on.
-    From(u32, u64, BufferMut),
+    From(u32, u64, BufferMut<D>),
     /// The contributions of that many ranks, from that byte on.
-    Each(u32, u64, BufferParts<BufferMut>),
+    Each(u32, u64, BufferParts<BufferMut<D>>),
     /// The part for this rank, from one rank or from each of that many, which stage lists of parts.
-    Listed(std::ops::Range<u32>, u32, BufferParts<BufferMut>),
+    Listed(std::ops::Range<u32>, u32, BufferParts<BufferMut<D>>),
     /// The combination of the first ranks' contributions from that byte on.
-    Combined(u32, u64, BufferMut, Combine),
+    Combined(u32, u64, BufferMut<D>, D::Combine),
 }
 
 /// Bytes of a list of where parts begin.
@@ -136,7 +138,9 @@ impl Give {
             Give::Nothing | Give::Listed(_) => Box::default(),
         }
     }
+}
 
+impl<D: HasDatatype> Give<D> {
     /// Copies it to `offset` of the segment, where it fits.
     #[inline]
     pub(super) fn write(&self, segment: &Segment, offset: u64) -> Result<()> {
@@ -149,7 +153,7 @@ impl Give {
 }
 
 #[inline(never)]
-fn write_listed(parts: &[Buffer], segment: &Segment, offset: u64) -> Result<()> {
+fn write_listed<D: HasDatatype>(parts: &[Buffer<D>], segment: &Segment, offset: u64) -> Result<()> {
     let mut begins = Vec::with_capacity(parts.len());
     let mut next = list_bytes(parts.len());
     for part in parts {
@@ -159,7 +163,7 @@ fn write_listed(parts: &[Buffer], segment: &Segment, offset: u64) -> Result<()> 
     segment.mapping().write(offset, bytemuck::cast_slice(&begins))
 }
 
-impl Take {
+impl<D: Has> Take<D> {
     /// Copies and combines what this rank gets.
     #[inline]
     pub(super) fn take(&mut self, staged: &Staged<'_>) -> Result<()> {
@@ -167,7 +171,7 @@ impl Take {
             Take::Nothing => Ok(()),
             Take::From(rank, first, into) => into.take(staged, *rank, *first),
             Take::Combined(ranks, first, result, combine) if *ranks > 0 => {
-                result.take_combined(staged, (*ranks, *first), combine)
+                result.take_combined(staged, (*ranks, *first), (*combine).borrow())
             }
             _ => self.take_parts(staged),
         }

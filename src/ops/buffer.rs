@@ -663,12 +663,18 @@ impl Incoming {
 ///
 /// Its creator promises the obligations of [`Origin::new`] until the collective or operation is complete. The creator
 /// of an [`Origin`] has promised them, for an operation by [`Origin::lasting`]; scratch memory lives as long.
-#[derive(Clone, Debug)]
-pub(crate) struct Buffer {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffer<D = HeldDatatype> {
     start: *const u8,
     pub(crate) count: usize,
-    pub(crate) datatype: HeldDatatype,
+    pub(crate) datatype: D,
 }
+
+/// How a buffer has its datatype: held, or lent for the time of a call.
+pub(crate) trait HasDatatype: Deref<Target = CommittedDatatype> + Clone {}
+
+impl HasDatatype for HeldDatatype {}
+impl HasDatatype for &CommittedDatatype {}
 
 /// A datatype that lives as long as a collective needs it.
 #[derive(Clone, Debug)]
@@ -720,8 +726,8 @@ impl Deref for HeldDatatype {
 
 /// Elements that a collective writes. Its creator promises the obligations of [`OriginMut::new`], as for
 /// [`Buffer`].
-#[derive(Clone, Debug)]
-pub(crate) struct BufferMut(Buffer);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BufferMut<D = HeldDatatype>(Buffer<D>);
 
 // SAFETY: an address and a datatype; the obligations of `Origin::new` and `OriginMut::new` name no
 // thread.
@@ -746,6 +752,39 @@ impl Buffer {
     pub(crate) fn empty() -> Buffer {
         let start = std::ptr::dangling();
         Buffer { start, count: 0, datatype: HeldDatatype::Lasting(Datatype::U8.into()) }
+    }
+
+    /// The entries without gaps; their size was checked.
+    pub(crate) fn packed(&self) -> Box<[u8]> {
+        Outgoing::of(&self.origin()).map_or_else(Box::default, |outgoing| outgoing.packed())
+    }
+
+    /// The same memory as bytes, if the entries lie one behind the other.
+    pub(crate) fn as_bytes(&self) -> Option<Buffer> {
+        let count = self.plain()? as usize;
+        Some(Buffer { start: self.start, count, datatype: HeldDatatype::bytes() })
+    }
+
+    /// Whether it is the same memory.
+    pub(crate) fn is_at(&self, other: &BufferMut) -> bool {
+        self.start == other.0.start
+    }
+}
+
+impl<'d> Buffer<&'d CommittedDatatype> {
+    /// Of a call that is complete when it returns.
+    #[inline(always)]
+    pub(crate) fn lent(origin: &Origin<'d>) -> Buffer<&'d CommittedDatatype> {
+        let (start, count, datatype) = origin.parts();
+        Buffer { start, count, datatype }
+    }
+}
+
+impl<D: HasDatatype> Buffer<D> {
+    /// The same, in a call that is complete when it returns.
+    #[inline(always)]
+    pub(crate) fn lend(&self) -> Buffer<&CommittedDatatype> {
+        Buffer { start: self.start, count: self.count, datatype: &self.datatype }
     }
 
     pub(crate) fn origin(&self) -> Origin<'_> {
@@ -802,24 +841,8 @@ impl Buffer {
         Ok(outgoing.bytes())
     }
 
-    /// The entries without gaps; their size was checked.
-    pub(crate) fn packed(&self) -> Box<[u8]> {
-        Outgoing::of(&self.origin()).map_or_else(Box::default, |outgoing| outgoing.packed())
-    }
-
-    /// The same memory as bytes, if the entries lie one behind the other.
-    pub(crate) fn as_bytes(&self) -> Option<Buffer> {
-        let count = self.plain()? as usize;
-        Some(Buffer { start: self.start, count, datatype: HeldDatatype::bytes() })
-    }
-
-    /// Whether it is the same memory.
-    pub(crate) fn is_at(&self, other: &BufferMut) -> bool {
-        self.start == other.0.start
-    }
-
     /// `count` instances from instance `first` on; it has them.
-    pub(crate) fn part(&self, first: usize, count: usize) -> Buffer {
+    pub(crate) fn part(&self, first: usize, count: usize) -> Buffer<D> {
         assert!(first + count <= self.count, "the caller has compared the counts");
         let offset = self.datatype.datatype().extent().wrapping_mul(first as i64);
         let start = self.start.wrapping_offset(offset as isize);
@@ -845,19 +868,53 @@ impl BufferMut {
         BufferMut(Buffer::empty())
     }
 
+    /// [`Buffer::as_bytes`]
+    pub(crate) fn as_bytes(&self) -> Option<BufferMut> {
+        self.0.as_bytes().map(BufferMut)
+    }
+
+    /// What is only read, where others are written.
+    pub(crate) fn only_read(buffer: Buffer) -> BufferMut {
+        BufferMut(buffer)
+    }
+}
+
+impl<'d> BufferMut<&'d CommittedDatatype> {
+    /// [`Buffer::lent`]
+    #[inline(always)]
+    pub(crate) fn lent(origin: &OriginMut<'d>) -> BufferMut<&'d CommittedDatatype> {
+        let (start, count, datatype) = origin.parts();
+        BufferMut(Buffer { start, count, datatype })
+    }
+}
+
+impl<D: HasDatatype> BufferMut<D> {
+    /// The same, for as long as its maker has promised.
+    #[cold]
+    pub(crate) fn held(&self) -> BufferMut {
+        let Buffer { start, count, datatype } = &self.0;
+        BufferMut(Buffer { start: *start, count: *count, datatype: HeldDatatype::of(datatype) })
+    }
+
+    /// [`Buffer::lend`]
+    #[inline(always)]
+    pub(crate) fn lend(&self) -> BufferMut<&CommittedDatatype> {
+        BufferMut(self.0.lend())
+    }
+
     /// The same elements, to be read.
     #[inline]
-    pub(crate) fn read(&self) -> Buffer {
+    pub(crate) fn read(&self) -> Buffer<D> {
         self.0.clone()
     }
 
     #[inline]
-    pub(crate) fn as_read(&self) -> &Buffer {
+    pub(crate) fn as_read(&self) -> &Buffer<D> {
         &self.0
     }
 
     #[inline]
-    pub(crate) fn into_read(self) -> Buffer {
+    pub(crate) fn into_read(self) -> Buffer<D> {
         self.0
     }
 
@@ -882,7 +939,7 @@ impl BufferMut {
         self.0.bytes()
     }
 
-    pub(crate) fn part(&self, first: usize, count: usize) -> BufferMut {
+    pub(crate) fn part(&self, first: usize, count: usize) -> BufferMut<D> {
         BufferMut(self.0.part(first, count))
     }
 
@@ -892,7 +949,7 @@ impl BufferMut {
     }
 
     /// Copies the entries of `from`, which has no more bytes and reaches no farther than can be represented.
-    pub(crate) fn copy_from(&mut self, from: &Buffer) {
+    pub(crate) fn copy_from<F: HasDatatype>(&mut self, from: &Buffer<F>) {
         let from = Outgoing::of(&from.origin());
         if let (Some(mut into), Some(from)) = (Incoming::of(&self.origin_mut()), from) {
             into.copy_from(&from);
@@ -938,16 +995,6 @@ impl BufferMut {
         let datatype = result.layout.uniform().filter(|datatype| !datatype.is_padded())?;
         let place = |rank| place(rank, bytes);
         Some(datatype.visit(StagedElements { op, result, segment, ranks, place, bytes }))
-    }
-
-    /// [`Buffer::as_bytes`]
-    pub(crate) fn as_bytes(&self) -> Option<BufferMut> {
-        self.0.as_bytes().map(BufferMut)
-    }
-
-    /// What is only read, where others are written.
-    pub(crate) fn only_read(buffer: Buffer) -> BufferMut {
-        BufferMut(buffer)
     }
 
     /// Replaces the entries by as many packed bytes as they have.

@@ -21,7 +21,8 @@ mod transfer;
 mod update;
 
 pub(crate) use buffer::{
-    Buffer, BufferMut, HeldDatatype, Incoming, Outgoing, Scratch, scratch, scratch_beside,
+    Buffer, BufferMut, HasDatatype, HeldDatatype, Incoming, Outgoing, Scratch, scratch,
+    scratch_beside,
 };
 pub use buffer::{Origin, OriginMut};
 pub use layout::Layout;
