@@ -119,6 +119,10 @@ impl Sequence {
             }
             state.is_ahead = false;
             self.settled += 1;
+            if let [first, second] = shared.slots(self.settled) {
+                let other = if comm.rank().0 == 0 { second } else { first };
+                other.published.expect_read();
+            }
         }
     }
 
@@ -302,7 +306,12 @@ impl CollectiveEntry {
             }
             _ => sync::first_unsettled(self.number, Self::slots(comm)),
         };
-        if self.settled < first { Self::settle(comm, first, call, at) } else { Ok(()) }
+        if self.settled >= first {
+            return Ok(());
+        }
+        // Once it has to wait, for half of those that it is ahead: otherwise it would look, before each of the next
+        // ones, at a line that another rank is about to write.
+        Self::settle(comm, first + (self.number - first) / 2, call, at)
     }
 
     /// All ranks have arrived at the collective of `entry`, so at those before too: settles them.
@@ -413,6 +422,8 @@ impl CollectiveEntry {
         let round = &mut self.state.round;
         let arrived = words.stage_and_arrive(comm.size(), round, stage_all, publish)?;
         self.is_last = arrived.map_err(lost)?;
+        // The other ranks have read it; it arrives while this rank waits for them.
+        shared.slot(StagingBuffer { number: self.number + 1, ..stage }).published.expect_update();
         Ok(())
     }
 
@@ -438,6 +449,8 @@ impl CollectiveEntry {
         let stage = StagingBuffer { rank, number: self.number };
         let published = &shared.slot(stage).published;
         if sync::is_published(published, self.state.round) {
+            // It is ahead, and its next one may be there, too.
+            shared.slot(StagingBuffer { number: self.number + 1, ..stage }).published.expect_read();
             return Ok(());
         }
         self.await_published(comm, published, call, at)

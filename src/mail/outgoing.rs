@@ -12,6 +12,9 @@ const FIRST: u64 = 4096 - GRANULE;
 /// Each further one has twice as many bytes, up to this number.
 const MOST: u64 = 64 * 1024 - GRANULE;
 
+/// How far behind a record its sender prefetches for those that follow: a few short ones.
+const AHEAD: u64 = 4 * MessageWords::ALIGN;
+
 /// Chunks that are reused; further ones are freed.
 const SPARE: usize = 16;
 
@@ -194,6 +197,10 @@ impl OutgoingQueue {
             fill(offset + MessageWords::HEAD);
         });
         self.at += stride;
+        // Its line arrives before the record does that is written there.
+        if let Ok(later) = segment.mapping().view::<MessageWords>(offset + AHEAD) {
+            later.state.expect_update();
+        }
         Ok(())
     }
 

@@ -87,6 +87,11 @@ impl Word32 {
     pub fn expect_update(&self) {
         processor::prefetch_for_update(self.0.as_ptr());
     }
+    /// Prefetches the word's cache line, so that a read that follows does not wait for it. Orders nothing.
+    #[inline(always)]
+    pub fn expect_read(&self) {
+        processor::prefetch(self.0.as_ptr());
+    }
     /// Reads the word.
     #[inline(always)]
     pub fn load(&self) -> u32 {

@@ -44,6 +44,12 @@ impl ParkWord {
         self.value.word().expect_update();
     }
 
+    /// [`Word32::expect_read`] for the value.
+    #[inline(always)]
+    pub fn expect_read(&self) {
+        self.value.word().expect_read();
+    }
+
     /// Adds `n` (wrapping), wakes every sleeper, and returns the value before.
     #[inline]
     pub fn add_and_wake(&self, n: u32) -> u32 {

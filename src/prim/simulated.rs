@@ -408,6 +408,7 @@ pub struct Word64(AtomicU64);
 #[allow(missing_docs, reason = "documented on the native twin")]
 impl Word32 {
     pub fn expect_update(&self) {}
+    pub fn expect_read(&self) {}
     pub fn load(&self) -> u32 {
         self.access(LineAccess::Load, |word| (word.load(Relaxed), false))
     }

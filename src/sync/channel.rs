@@ -201,6 +201,13 @@ impl RecordState {
         self.0.store(0);
     }
 
+    /// A hint that the sender is about to write it.
+    #[inline(always)]
+    #[allow(dead_code, reason = "a hint, which the models have no use for")]
+    pub fn expect_update(&self) {
+        self.0.expect_update();
+    }
+
     /// The sender: `fill` writes the record, which is then published with `kind` (not zero). The
     /// record behind it in the chunk, if any, is cleared first.
     pub fn publish(&self, behind: Option<&RecordState>, kind: u32, fill: impl FnOnce()) {
