@@ -16,7 +16,8 @@ pub fn cores() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()))
 }
 
-fn pin_to(core: usize) {
+/// Lets this thread run on one processor alone.
+pub fn pin_to(core: usize) {
     let mut set = CpuSet::new();
     set.set(core);
     sched_setaffinity(None, &set).expect("a processor to be pinned to");

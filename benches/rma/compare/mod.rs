@@ -4,6 +4,7 @@ mod leftovers;
 mod markdown;
 mod numbers;
 mod peer;
+mod place;
 mod plot;
 mod rounds;
 mod store;
@@ -47,7 +48,6 @@ pub fn run(options: &Options) -> ExitCode {
     let starts = rows.map(|row| row.samples.len()).max().unwrap_or(0);
     let there: Vec<_> = peers.iter().flatten().map(|peer| peer.kind.title()).collect();
     let results = Results {
-        found,
         circumstances: vec![
             machine::line(),
             format!("Peers: {}.", if there.is_empty() { "none".into() } else { there.join(", ") }),
@@ -55,7 +55,13 @@ pub fn run(options: &Options) -> ExitCode {
                 "{starts} starts of each job; load before: {before}; after: {}",
                 machine::load()
             ),
+            format!(
+                "{} starts were repeated, because a cache line took longer or shorter between the processors than in \
+                 the first start of the suite; in {} it did so all the same.",
+                found.moves.repeated, found.moves.elsewhere
+            ),
         ],
+        found,
     };
     finish(&results, options).unwrap_or_else(|problem| {
         eprintln!("{problem}");

@@ -2,6 +2,7 @@
 //! it in the same processes), then as a C program with each peer and with this library's C interface.
 
 use super::peer::{C, KINDS, Peer};
+use super::place::{Moves, SamePlace};
 use super::store;
 use crate::Options;
 use crate::driver::{self, START, START_LIMIT};
@@ -36,6 +37,8 @@ pub struct Found {
     pub notes: Vec<String>,
     /// Whether a run of ours has failed.
     pub failed: bool,
+    /// Of the processors, by the host.
+    pub moves: Moves,
 }
 
 /// How many rounds.
@@ -86,11 +89,12 @@ pub fn run(peers: &[Option<Peer>], options: &Options, found: &mut Found) {
         for job in jobs(options) {
             let of_suite = |row| Row { suite: Some(job.0), ..row };
             eprint!("start {round}, {} with {} ranks:", job.0.name(), job.1);
+            let mut place = SamePlace::default();
             let given_up = |failures: &HashMap<_, u32>, i| {
                 failures.get(&(i, job)).is_some_and(|failures| *failures >= MOST_FAILURES)
             };
             if !given_up(&failures, OURS) {
-                let (rows, problem) = own(job, options);
+                let (rows, problem) = place.run(&mut found.moves, || own(job, options));
                 merge(&mut found.ours, rows.into_iter().map(of_suite));
                 if let Some(problem) = problem {
                     *failures.entry((OURS, job)).or_default() += 1;
@@ -102,7 +106,8 @@ pub fn run(peers: &[Option<Peer>], options: &Options, found: &mut Found) {
                 let Some(peer) = peer.as_ref().filter(|_| !given_up(&failures, i)) else {
                     continue;
                 };
-                let (rows, mut problem) = foreign(peer, job, options);
+                let (rows, mut problem) =
+                    place.run(&mut found.moves, || foreign(peer, job, options));
                 problem = problem.or_else(|| differs(&found.ours, &rows, peer.kind.name));
                 merge(&mut found.peers[i], rows.into_iter().map(of_suite));
                 if let Some(problem) = problem {
