@@ -67,29 +67,31 @@ pub(super) enum Completion {
 /// The slot of a collective, which is left also when a function of the program panics.
 pub(super) struct Entered<'c> {
     comm: &'c Comm,
-    entry: Option<CollectiveEntry>,
+    entry: CollectiveEntry,
+    is_kept: bool,
 }
 
 impl<'c> Entered<'c> {
     pub(super) fn new(comm: &'c Comm, entry: CollectiveEntry) -> Entered<'c> {
-        Entered { comm, entry: Some(entry) }
+        Entered { comm, entry, is_kept: false }
     }
 
     pub(super) fn entry(&mut self) -> &mut CollectiveEntry {
-        self.entry.as_mut().expect("taken at the end")
+        &mut self.entry
     }
 
     /// It is not left yet.
     pub(super) fn keep(mut self) -> CollectiveEntry {
-        self.entry.take().expect("taken once")
+        self.is_kept = true;
+        self.entry
     }
 }
 
 impl Drop for Entered<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            entry.leave(self.comm);
+        if !self.is_kept {
+            self.entry.leave(self.comm);
         }
     }
 }

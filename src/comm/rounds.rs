@@ -33,6 +33,9 @@ use std::panic::Location;
 /// Collectives that a rank can have entered and not left.
 const UNDER_WAY: u64 = 2;
 
+/// Of so many ranks at most the slots are prefetched: of more, a loop costs more than it saves.
+const MOST_PREFETCHED: usize = 8;
+
 /// Where this rank is in the communicator's sequence of collectives.
 pub(super) struct Sequence {
     /// The number of the next collective, and the first that has not been entered, left, settled.
@@ -72,7 +75,7 @@ struct CollectiveSlot {
 }
 
 /// A collective that has entered its slot. Given back by [`CollectiveEntry::leave`].
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct CollectiveEntry {
     /// Which of the communicator's collectives it is.
     pub(crate) number: u64,
@@ -119,9 +122,9 @@ impl Sequence {
             }
             state.is_ahead = false;
             self.settled += 1;
-            if let [first, second] = shared.slots(self.settled) {
-                let other = if comm.rank().0 == 0 { second } else { first };
-                other.published.expect_read();
+            let next = shared.slots(self.settled);
+            if next.len() <= MOST_PREFETCHED {
+                next.iter().for_each(|slot| slot.published.expect_read());
             }
         }
     }
@@ -263,9 +266,9 @@ impl CollectiveEntry {
 
     /// The collective needs its slot no more; what was staged for it has been read.
     #[inline(always)]
-    pub(crate) fn leave(self, comm: &Comm) {
+    pub(crate) fn leave(&self, comm: &Comm) {
         let is_awaited = comm.inner.sequence.with(|sequence| {
-            sequence.leave(&self);
+            sequence.leave(self);
             sequence.next > self.number + UNDER_WAY
         });
         if is_awaited {
