@@ -35,11 +35,9 @@ impl Comm {
     #[doc(alias = "MPI_Barrier")]
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
-        self.collectively(Call::Barrier, |barrier| {
-            barrier.meet(Some(LentForm::barrier()), |plan| {
-                plan.barrier();
-                Ok(())
-            })
+        plan::short_or(self, Call::Barrier, Some(LentForm::barrier()), |plan| {
+            plan.barrier();
+            Ok(())
         })
     }
 
@@ -65,10 +63,10 @@ impl Comm {
     #[doc(alias = "MPI_Bcast")]
     #[track_caller]
     pub fn broadcast<T: Pod>(&self, buffer: &mut [T], root: Rank) -> Result<()> {
-        self.collectively(Call::Broadcast, |all| {
-            let buffer = BufferMut::slice(buffer);
-            let short = LentForm::broadcast(self, Call::Broadcast, buffer.lend(), root);
-            all.run::<T>(short, |plan| plan.broadcast(buffer.clone(), root))
+        let buffer = BufferMut::slice(buffer);
+        let lent = LentForm::broadcast(self, Call::Broadcast, buffer.lend(), root);
+        plan::short_or_of::<T>(self, Call::Broadcast, lent, |plan| {
+            plan.broadcast(buffer.clone(), root)
         })
     }
 
@@ -97,7 +95,7 @@ impl Comm {
         self.collectively(Call::Broadcast, |all| {
             let mut length = [buffer.len() as u64];
             all.lengths::<T>(|plan| plan.broadcast(BufferMut::slice(&mut length), root))?;
-            all.run::<T>(None, |plan| {
+            all.run::<T>(|plan| {
                 if plan.rank != root.0 && buffer.len() as u64 != length[0] {
                     *buffer = plan.zeroed(length[0])?;
                 }
@@ -131,7 +129,7 @@ impl Comm {
         let mut all = zeroed::<T>(self, if is_root { mine.len() } else { 0 });
         self.collectively(Call::Gather, |gather| {
             let parts = is_root.then(|| BufferParts::elements(&mut all, mine.len()));
-            gather.run::<T>(None, |plan| plan.gather(Some(Buffer::slice(mine)), parts, root))
+            gather.run::<T>(|plan| plan.gather(Some(Buffer::slice(mine)), parts, root))
         })?;
         Ok(is_root.then_some(all))
     }
@@ -163,7 +161,7 @@ impl Comm {
             let places = is_root.then(|| BufferParts::elements(&mut lengths, 1));
             gather.lengths::<T>(|plan| plan.gather(Some(Buffer::slice(&own)), places, root))?;
             let mut all = Vec::new();
-            gather.run::<T>(None, |plan| {
+            gather.run::<T>(|plan| {
                 all = plan.vectors::<T>(&lengths)?;
                 let parts = is_root.then(|| BufferParts::vectors(&mut all));
                 plan.gather(Some(Buffer::slice(mine)), parts, root)
@@ -205,7 +203,7 @@ impl Comm {
                 plan.broadcast(BufferMut::slice(&mut total), root)
             })?;
             let mut own = Vec::new();
-            scatter.run::<T>(None, |plan| {
+            scatter.run::<T>(|plan| {
                 own = plan.zeroed::<T>(total[0] / u64::from(plan.ranks))?;
                 let parts = all.map(|all| BufferParts::Equal(Buffer::slice(all), own.len()));
                 plan.scatter(parts, Some(BufferMut::slice(&mut own)), root)
@@ -248,7 +246,7 @@ impl Comm {
                 plan.scatter(lengths, Some(BufferMut::slice(&mut own)), root)
             })?;
             let (length, mut own) = (own[0], Vec::new());
-            scatter.run::<T>(None, |plan| {
+            scatter.run::<T>(|plan| {
                 own = plan.zeroed::<T>(length)?;
                 let parts = parts.map(BufferParts::slices);
                 plan.scatter(parts, Some(BufferMut::slice(&mut own)), root)
@@ -278,13 +276,10 @@ impl Comm {
     #[track_caller]
     pub fn allgather<T: Pod>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = zeroed::<T>(self, mine.len());
-        self.collectively(Call::Allgather, |gather| {
-            let (all, count) = (BufferMut::slice(&mut all), mine.len());
-            let mine = Buffer::slice(mine);
-            let short = LentForm::allgather(self, mine.lend(), all.lend());
-            gather.run::<T>(short, |plan| {
-                plan.allgather(Some(mine.clone()), BufferParts::Equal(all.clone(), count))
-            })
+        let (buffer, count, mine) = (BufferMut::slice(&mut all), mine.len(), Buffer::slice(mine));
+        let lent = LentForm::allgather(self, mine.lend(), buffer.lend());
+        plan::short_or_of::<T>(self, Call::Allgather, lent, |plan| {
+            plan.allgather(Some(mine.clone()), BufferParts::Equal(buffer.clone(), count))
         })?;
         Ok(all)
     }
@@ -315,7 +310,7 @@ impl Comm {
             let places = BufferParts::elements(&mut lengths, 1);
             gather.lengths::<T>(|plan| plan.allgather(Some(Buffer::slice(&own)), places))?;
             let mut all = Vec::new();
-            gather.run::<T>(None, |plan| {
+            gather.run::<T>(|plan| {
                 all = plan.vectors::<T>(&lengths)?;
                 plan.allgather(Some(Buffer::slice(mine)), BufferParts::vectors(&mut all))
             })?;
@@ -346,14 +341,12 @@ impl Comm {
     #[track_caller]
     pub fn alltoall<T: Pod>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = vec![T::zeroed(); mine.len()];
-        self.collectively(Call::Alltoall, |alltoall| {
-            let (outgoing, incoming) = (Buffer::slice(mine), BufferMut::slice(&mut all));
-            let short = LentForm::alltoall(self, outgoing.lend(), incoming.lend());
-            alltoall.run::<T>(short, |plan| {
-                let outgoing = plan.equal_parts(outgoing.clone())?;
-                let incoming = plan.equal_parts(incoming.clone())?;
-                plan.alltoall(Some(outgoing), incoming)
-            })
+        let (outgoing, incoming) = (Buffer::slice(mine), BufferMut::slice(&mut all));
+        let lent = LentForm::alltoall(self, outgoing.lend(), incoming.lend());
+        plan::short_or_of::<T>(self, Call::Alltoall, lent, |plan| {
+            let outgoing = plan.equal_parts(outgoing.clone())?;
+            let incoming = plan.equal_parts(incoming.clone())?;
+            plan.alltoall(Some(outgoing), incoming)
         })?;
         Ok(all)
     }
@@ -390,7 +383,7 @@ impl Comm {
                 plan.alltoall(Some(BufferParts::Equal(Buffer::slice(&given), 1)), incoming)
             })?;
             let mut all = Vec::new();
-            alltoall.run::<T>(None, |plan| {
+            alltoall.run::<T>(|plan| {
                 all = plan.vectors::<T>(&taken)?;
                 plan.alltoall(Some(BufferParts::slices(parts)), BufferParts::vectors(&mut all))
             })?;
@@ -431,18 +424,15 @@ impl Comm {
     ) -> Result<Option<Vec<T>>> {
         let is_root = self.rank() == root;
         let mut result = vec![T::zeroed(); if is_root { mine.len() } else { 0 }];
-        self.collectively(Call::Reduce, |reduce| {
-            let result = is_root.then(|| BufferMut::slice(&mut result));
-            let mine = Buffer::slice(mine);
-            let combine = Combine::by::<T>(&op);
-            let short = combine.as_ref().and_then(|combine| {
-                let (mine, result) = (mine.lend(), result.as_ref().map(BufferMut::lend));
-                LentForm::reduction(self, Call::Reduce, mine, result, combine, root)
-            });
-            reduce.run::<T>(short, |plan| {
-                let combine = plan.function(&op)?;
-                plan.reduce(Some(mine.clone()), result.clone(), combine, root)
-            })
+        let (mine, combine) = (Buffer::slice(mine), Combine::by::<T>(&op));
+        let buffer = is_root.then(|| BufferMut::slice(&mut result));
+        let lent = combine.as_ref().filter(|combine| combine.is_predefined()).and_then(|combine| {
+            let (mine, result) = (mine.lend(), buffer.as_ref().map(BufferMut::lend));
+            LentForm::reduction(self, Call::Reduce, mine, result, combine, root)
+        });
+        plan::short_or_of::<T>(self, Call::Reduce, lent, |plan| {
+            let combine = plan.function(&op)?;
+            plan.reduce(Some(mine.clone()), buffer.clone(), combine, root)
         })?;
         Ok(is_root.then_some(result))
     }
@@ -468,17 +458,15 @@ impl Comm {
     #[track_caller]
     pub fn allreduce<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let mut result = vec![T::zeroed(); mine.len()];
-        self.collectively(Call::Allreduce, |all| {
-            let (mine, result) = (Buffer::slice(mine), BufferMut::slice(&mut result));
-            let combine = Combine::by::<T>(&op);
-            let short = combine.as_ref().and_then(|combine| {
-                let (mine, result) = (mine.lend(), Some(result.lend()));
-                LentForm::reduction(self, Call::Allreduce, mine, result, combine, Rank(0))
-            });
-            all.run::<T>(short, |plan| {
-                let combine = plan.function(&op)?;
-                plan.allreduce(Some(mine.clone()), result.clone(), combine)
-            })
+        let (mine, buffer) = (Buffer::slice(mine), BufferMut::slice(&mut result));
+        let combine = Combine::by::<T>(&op);
+        let lent = combine.as_ref().filter(|combine| combine.is_predefined()).and_then(|combine| {
+            let (mine, result) = (mine.lend(), Some(buffer.lend()));
+            LentForm::reduction(self, Call::Allreduce, mine, result, combine, Rank(0))
+        });
+        plan::short_or_of::<T>(self, Call::Allreduce, lent, |plan| {
+            let combine = plan.function(&op)?;
+            plan.allreduce(Some(mine.clone()), buffer.clone(), combine)
         })?;
         Ok(result)
     }
@@ -512,7 +500,7 @@ impl Comm {
         let counts = vec![mine.len() / self.ranks().len(); self.ranks().len()];
         let mut result = vec![T::zeroed(); counts[0]];
         self.collectively(Call::ReduceScatterBlock, |reduce| {
-            reduce.run::<T>(None, |plan| {
+            reduce.run::<T>(|plan| {
                 let (own, combine) = (Buffer::slice(mine), plan.function(&op)?);
                 plan.equal_parts(own.clone())?;
                 plan.reduce_scatter(Some(own), BufferMut::slice(&mut result), &counts, combine)
@@ -553,7 +541,7 @@ impl Comm {
         let own = counts.get(self.rank().index()).copied().unwrap_or_default();
         let mut result = vec![T::zeroed(); own.min(mine.len())];
         self.collectively(Call::ReduceScatter, |reduce| {
-            reduce.run::<T>(None, |plan| {
+            reduce.run::<T>(|plan| {
                 let (own, combine) = (Buffer::slice(mine), plan.function(&op)?);
                 plan.reduce_scatter(Some(own), BufferMut::slice(&mut result), counts, combine)
             })
@@ -583,7 +571,7 @@ impl Comm {
     pub fn scan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Vec<T>> {
         let mut result = vec![T::zeroed(); mine.len()];
         self.collectively(Call::Scan, |all| {
-            all.run::<T>(None, |plan| {
+            all.run::<T>(|plan| {
                 let combine = plan.function(&op)?;
                 plan.scan(Some(Buffer::slice(mine)), BufferMut::slice(&mut result), combine)
             })
@@ -617,7 +605,7 @@ impl Comm {
     pub fn exscan<T: Element>(&self, mine: &[T], op: impl Reduction<T>) -> Result<Option<Vec<T>>> {
         let mut result = vec![T::zeroed(); mine.len()];
         self.collectively(Call::Exscan, |all| {
-            all.run::<T>(None, |plan| {
+            all.run::<T>(|plan| {
                 let combine = plan.function(&op)?;
                 plan.exscan(Some(Buffer::slice(mine)), BufferMut::slice(&mut result), combine)
             })

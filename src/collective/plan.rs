@@ -80,33 +80,52 @@ pub(super) fn begin_short<'d>(
     begin(comm, call, plan)
 }
 
+/// A call that is complete when it returns, by its short form if that is given and no other collective is under
+/// way, otherwise by `plan`. No short form is given for a function of the program: a [`Collective`] refuses what that
+/// function may call on this communicator.
+#[track_caller]
+#[inline(always)]
+pub(super) fn short_or(
+    comm: &Comm,
+    call: Call,
+    mut lent: Option<LentForm<'_>>,
+    plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
+) -> Result<()> {
+    match short::run(comm, &mut lent, Location::caller()) {
+        Some(done) => done,
+        None => comm.collectively(call, |all| all.meet(plan)),
+    }
+}
+
+/// [`short_or`] of elements of one type.
+#[track_caller]
+#[inline(always)]
+pub(super) fn short_or_of<T: Pod>(
+    comm: &Comm,
+    call: Call,
+    lent: Option<LentForm<'_>>,
+    plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
+) -> Result<()> {
+    short_or(comm, call, lent.map(LentForm::elements::<T>), |planned| {
+        plan(planned)?;
+        planned.are_elements::<T>();
+        Ok(())
+    })
+}
+
 impl Collective<'_> {
     /// [`Collective::meet`] of elements of one type.
-    pub(super) fn run<T: Pod>(
-        &self,
-        short: Option<LentForm<'_>>,
-        plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
-    ) -> Result<()> {
-        self.meet(short.map(LentForm::elements::<T>), |planned| {
+    pub(super) fn run<T: Pod>(&self, plan: impl FnOnce(&mut Plan<'_>) -> Result<()>) -> Result<()> {
+        self.meet(|planned| {
             plan(planned)?;
-            planned.what = planned.what.map(|what| what.elements::<T>());
+            planned.are_elements::<T>();
             Ok(())
         })
     }
 
-    /// Runs a collective to its end: by its short form if that is given and no other is under way, otherwise
-    /// by `plan`. If this rank is refused, it notifies the others, because
-    /// they would wait for ever.
-    pub(super) fn meet(
-        &self,
-        short: Option<LentForm<'_>>,
-        plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
-    ) -> Result<()> {
-        if let Some(mut form) = short
-            && let Some(entry) = CollectiveEntry::start_alone(self.comm())
-        {
-            return form.complete(self.comm(), entry, self.at());
-        }
+    /// Runs a collective to its end. If this rank is refused, it notifies the others, because they would wait for
+    /// ever.
+    pub(super) fn meet(&self, plan: impl FnOnce(&mut Plan<'_>) -> Result<()>) -> Result<()> {
         let mut planned = Plan::waiting(self.comm(), self.call());
         match plan(&mut planned) {
             Ok(()) => planned.complete(self.at()),
@@ -124,7 +143,7 @@ impl Collective<'_> {
         &self,
         plan: impl FnOnce(&mut Plan<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.meet(None, |planned| {
+        self.meet(|planned| {
             planned.is_equal = true;
             plan(planned)?;
             // Ranks that do not agree do not come to the round that follows.
@@ -188,6 +207,11 @@ impl Plan<'_> {
         let (datatype, sequence) = buffer.datatype.signature(buffer.count);
         self.what = Some(Description::bare(self.call).data(bytes, datatype, sequence));
         Ok(())
+    }
+
+    /// What all ranks have agreed on is of elements of that type.
+    fn are_elements<T: Pod>(&mut self) {
+        self.what = self.what.map(|what| what.elements::<T>());
     }
 
     /// All ranks make the same call without data.

@@ -51,14 +51,17 @@ impl<'a> Collective<'a> {
         at: &'static Location<'static>,
     ) -> Result<Collective<'a>> {
         let collective_lock = match comm.inner.collective_lock.try_lock() {
-            Ok(collective_lock) => collective_lock,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                let problem = "another collective of this rank is under way on the communicator";
-                return Err(comm.problem(call, problem));
-            }
+            Ok(collective_lock) => Some(collective_lock),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         };
-        Ok(Collective::begun(comm, call, at, collective_lock))
+        match collective_lock.filter(|_| !CollectiveEntry::is_one_alone(comm)) {
+            Some(collective_lock) => Ok(Collective::begun(comm, call, at, collective_lock)),
+            None => {
+                let problem = "another collective of this rank is under way on the communicator";
+                Err(comm.problem(call, problem))
+            }
+        }
     }
 
     /// [`Collective::begin`] that waits for a collective of another thread: for the calls of a window, which

@@ -45,6 +45,8 @@ pub(super) struct Sequence {
     settled: u64,
     /// Whether the one after the first that has not been left has been left.
     is_second_left: bool,
+    /// Whether one that was started alone is under way.
+    is_alone: bool,
     slots: [CollectiveSlot; SLOTS],
     /// The first error that has been found in settling, until a call reports it.
     mismatch: Option<Error>,
@@ -58,6 +60,7 @@ impl Default for Sequence {
             left: 0,
             settled: 0,
             is_second_left: false,
+            is_alone: false,
             slots: [CollectiveSlot::default(); SLOTS],
             mismatch: None,
         }
@@ -131,6 +134,7 @@ impl Sequence {
 
     fn leave(&mut self, entry: &CollectiveEntry) {
         self.slots[entry.slot] = entry.state;
+        self.is_alone &= !entry.is_alone;
         if entry.number != self.left {
             self.is_second_left = true;
             return;
@@ -202,8 +206,14 @@ impl CollectiveEntry {
             let number = sequence.next;
             let entry = if number == sequence.left { sequence.enter(number, slots) } else { None };
             sequence.next += u64::from(entry.is_some());
+            sequence.is_alone = entry.is_some();
             entry
         })
+    }
+
+    /// Whether one that [`CollectiveEntry::start_alone`] has started is under way.
+    pub(super) fn is_one_alone(comm: &Comm) -> bool {
+        Self::sequence(comm).is_alone
     }
 
     /// The number of a collective that is started now; of one that waits, also its entry if its slot is free.
