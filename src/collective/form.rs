@@ -68,12 +68,12 @@ pub(super) enum Completion {
 pub(super) struct Entered<'c> {
     comm: &'c Comm,
     entry: CollectiveEntry,
-    is_kept: bool,
+    stays: bool,
 }
 
 impl<'c> Entered<'c> {
     pub(super) fn new(comm: &'c Comm, entry: CollectiveEntry) -> Entered<'c> {
-        Entered { comm, entry, is_kept: false }
+        Entered { comm, entry, stays: false }
     }
 
     pub(super) fn entry(&mut self) -> &mut CollectiveEntry {
@@ -82,7 +82,7 @@ impl<'c> Entered<'c> {
 
     /// It is not left yet.
     pub(super) fn keep(mut self) -> CollectiveEntry {
-        self.is_kept = true;
+        self.stays = true;
         self.entry
     }
 }
@@ -90,7 +90,7 @@ impl<'c> Entered<'c> {
 impl Drop for Entered<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if !self.is_kept {
+        if !self.stays {
             self.entry.leave(self.comm);
         }
     }

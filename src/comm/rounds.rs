@@ -33,7 +33,7 @@ use std::panic::Location;
 /// Collectives that a rank can have entered and not left.
 const UNDER_WAY: u64 = 2;
 
-/// Of so many ranks at most the slots are prefetched: of more, a loop costs more than it saves.
+/// The most ranks whose slots are prefetched: of more, the loop costs more than it saves.
 const MOST_PREFETCHED: usize = 8;
 
 /// Where this rank is in the communicator's sequence of collectives.
