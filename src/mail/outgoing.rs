@@ -13,7 +13,7 @@ const FIRST: u64 = 4096 - GRANULE;
 const MOST: u64 = 64 * 1024 - GRANULE;
 
 /// How far behind a record its sender prefetches for those that follow: a few short ones.
-const AHEAD: u64 = 4 * MessageWords::ALIGN;
+const AHEAD: u64 = 8 * MessageWords::ALIGN;
 
 /// Chunks that are reused; further ones are freed.
 const SPARE: usize = 16;
