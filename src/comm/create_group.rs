@@ -16,7 +16,9 @@ use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::group::{Group, Rank};
-use crate::prim::{Awaited, AwaitedKind, JobFailed, Step, WaitRecord, Waiter, Word64, step};
+use crate::prim::{
+    Awaited, AwaitedKind, JobFailed, Progress, Step, WaitRecord, Waiter, Word64, step,
+};
 use crate::shm::{CommWords, CreationFailure, RegistryWords, Scope};
 use crate::sync::{self, GatherPlace, Gathering};
 use std::panic::Location;
@@ -157,7 +159,10 @@ impl GatherPlace for CreationRequest<'_> {
                 ..Awaited::default()
             });
         };
-        wait(&self.comm.context().recording_waiter(self.scope, self.at, &describe))
+        let context = self.comm.context();
+        let progress = Some(&**context as &dyn Progress);
+        let waiter = context.recording_waiter(self.scope, self.at, &describe);
+        wait(&Waiter { progress, ..waiter })
     }
 
     fn failed(&self, _: JobFailed) -> Error {

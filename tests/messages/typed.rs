@@ -111,11 +111,12 @@ type Elsewhere<'a> = &'a dyn Fn(&mut Window<u64>);
 fn a_rank_that_waits_for_something_else_receives() {
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
-        let wait_elsewhere: [Elsewhere<'_>; 4] = [
+        let wait_elsewhere: [Elsewhere<'_>; 5] = [
             &|_| world.barrier().unwrap(),
             &|window| drop(window.fence().unwrap().close()),
             &|_| drop(world.allreduce(&[1u8], onesided::Op::Sum).unwrap()),
             &|_| drop(world.dup().unwrap()),
+            &|_| drop(world.create_group(&world.group(), 0).unwrap()),
         ];
         for elsewhere in wait_elsewhere {
             for len in [1, 200_000] {
