@@ -56,7 +56,7 @@ pub(crate) struct Context {
     /// process's alone.
     pub(crate) foreign: Option<foreign::ForeignComm>,
     /// The rank of this process in the segment.
-    here: u32,
+    pub(crate) here: u32,
     pub(crate) segment: Arc<Segment>,
     notice: Arc<NoticeBoard>,
     /// The scope of waits for no rank in particular: a failure ends them if it ends the job.
@@ -72,8 +72,8 @@ pub(crate) struct Context {
     slot: Placed<RankSlot>,
     /// Its last calls: in the slot, unless the job keeps none.
     calls: Placed<CallRecorder>,
-    /// The number of communicators made of this rank alone.
-    alone: Word32,
+    /// The number of communicators that this rank has numbered.
+    numbered: Word32,
     progress: OnceLock<&'static dyn ProgressEngine>,
     /// What this rank warns of if the program does not free it: a description of each, by its block.
     unfreed: Mutex<BTreeMap<u64, Warning>>,
@@ -112,7 +112,7 @@ impl Context {
             calls: segment.recorder(here)?,
             segment,
             slot,
-            alone: Word32::default(),
+            numbered: Word32::default(),
             progress: OnceLock::new(),
             unfreed: Mutex::default(),
         })
@@ -185,15 +185,27 @@ impl Context {
         step(Step::Finished);
     }
 
-    /// Counts a communicator of this rank alone.
-    pub(crate) fn count_alone(&self) -> u64 {
-        self.alone.fetch_add(1).into()
+    /// A number for a communicator that has no place in the segment.
+    pub(crate) fn number_comm(&self) -> u64 {
+        self.numbered.fetch_add(1).into()
     }
 
     /// Adds `progress` to the process's waits.
     pub(crate) fn make_progress(&self, progress: &'static dyn ProgressEngine) {
         // Only one layer calls this.
         let _ = self.progress.set(progress);
+    }
+
+    /// Adds the same to waits for another MPI.
+    pub(crate) fn make_progress_in_foreign_waits(self: &Arc<Context>) {
+        if self.foreign.is_none() {
+            return;
+        }
+        // Not for longer than there are handles of the job.
+        let context = Arc::downgrade(self);
+        foreign::make_progress(move || {
+            let _ = context.upgrade().map(|context| context.work());
+        });
     }
 
     /// See [`ProgressEngine::abandon`].
@@ -335,7 +347,8 @@ impl Context {
 
     /// The scope of some ranks of the job.
     pub(crate) fn scope(&self, ranks: impl IntoIterator<Item = u32>) -> Scope {
-        Scope::of(&self.notice, ranks)
+        // The notice has no ranks of another MPI, which ends the job if one fails.
+        Scope::of(&self.notice, ranks.into_iter().filter(|_| self.foreign.is_none()))
     }
 
     /// The offset in the segment of words at which ranks synchronise.

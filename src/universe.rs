@@ -53,6 +53,7 @@ impl Universe {
         }
         let context = Arc::new(Context::new(launch::join()?)?);
         notice_forks()?;
+        context.make_progress_in_foreign_waits();
         let (world, myself) = (Comm::world(context.clone())?, Comm::myself(context.clone()));
         step(Step::Mapped);
         context.take_slot()?;

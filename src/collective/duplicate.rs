@@ -34,7 +34,7 @@ impl DuplicateRequest {
     /// Begins a duplication of `comm`, which runs the copy callbacks.
     pub(super) fn begin(comm: &Comm) -> Result<DuplicateRequest> {
         let (made, vote) = comm.begin_duplicate();
-        let words: [u64; 4] = bytemuck::cast(vote);
+        let words: [u64; 5] = bytemuck::cast(vote);
         match comm.iallgather(words.to_vec()) {
             Ok(votes) => {
                 Ok(DuplicateRequest { comm: comm.clone(), votes, made: Mutex::new(Some(made)) })

@@ -55,7 +55,6 @@ pub(super) fn begin<B: Any>(
 ) -> Result<CollectiveRequest<B>> {
     let at = Location::caller();
     comm.within(call, || {
-        comm.check_shares(call, "a collective that does not wait")?;
         let mut planned = Plan::new(comm, call, comm.rank().0, comm.size());
         plan(&mut planned)?;
         planned.start(at)
@@ -242,7 +241,10 @@ impl Plan<'_> {
 
     /// Whether the ranks use the staging area, also for the data.
     pub(super) fn is_staged(&self) -> bool {
-        self.remote == 0 && self.comm.has_staging() && self.comm.persistent_number().is_none()
+        // The other MPI's allgather may need a second one for data, which only a call that waits makes.
+        let may_stage = self.waits || self.comm.foreign().is_none();
+        let is_persistent = self.comm.persistent_number().is_some();
+        self.remote == 0 && self.comm.has_staging() && may_stage && !is_persistent
     }
 
     /// [`Plan::is_short`] where the ranks combine all contributions themselves.
@@ -324,12 +326,11 @@ impl Plan<'_> {
             form.only_compare();
         }
         let alone = || ScheduleStage::Moving(None);
-        if let Some(foreign) = comm.foreign() {
-            form.complete_by(comm, foreign)?;
-            return Ok(CollectiveRequest::complete(comm, form));
-        }
         if comm.persistent_number().is_some() {
             return CollectiveRequest::start(Schedule::new(comm, form, alone(), 0), waits, at);
+        }
+        if let Some(foreign) = comm.foreign() {
+            return form.start_by(comm, foreign, waits, at);
         }
         let (number, entry) = CollectiveEntry::start(comm, waits);
         if !comm.has_staging() {

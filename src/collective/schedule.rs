@@ -4,7 +4,7 @@ use super::buffer::{Buffer, BufferMut, Scratch};
 use super::form::{CollectiveForm, Completion, Entered};
 use super::request::CollectiveOutcome;
 use crate::call::Call;
-use crate::comm::{CollectiveEntry, Comm, NUMBERS};
+use crate::comm::{CollectiveEntry, Comm, ForeignVotes, NUMBERS};
 use crate::error::{Error, MismatchKind, Result};
 use crate::group::Rank;
 use crate::message::{Channel, Driven, MessageRequest};
@@ -63,6 +63,8 @@ struct UnderWay {
 pub(super) enum ScheduleStage {
     /// It waits for its slot of the staging area.
     Waiting,
+    /// It waits for the descriptions of all ranks, by another MPI.
+    Comparing(ForeignVotes),
     /// It has arrived.
     Arrived(CollectiveEntry),
     /// Ranks agree, and its steps run. In a job that continues after failures it keeps its slot, because
@@ -226,6 +228,14 @@ impl ScheduleState {
     /// Takes every step that needs no wait; whether it is complete.
     fn advance(&mut self, schedule: &Schedule) -> bool {
         let comm = &schedule.comm;
+        if let ScheduleStage::Comparing(votes) = &mut self.stage {
+            let have_come = votes.is_complete();
+            match have_come.map_err(|refusal| comm.refused(schedule.call, refusal)) {
+                Ok(false) => return false,
+                Ok(true) => self.compare(comm),
+                Err(error) => return self.end_round(comm, Err(error)),
+            }
+        }
         if let ScheduleStage::Waiting = self.stage {
             let Some(mut entry) = CollectiveEntry::enter(comm, schedule.number) else {
                 return false;
@@ -255,6 +265,17 @@ impl ScheduleState {
         match entry.poll_round(comm, schedule.call) {
             None => false,
             Some(passed) => self.end_round(comm, passed),
+        }
+    }
+
+    /// The descriptions of all ranks have come: its steps run if they agree.
+    #[cold]
+    fn compare(&mut self, comm: &Comm) {
+        let stage = std::mem::replace(&mut self.stage, ScheduleStage::Moving(None));
+        let ScheduleStage::Comparing(votes) = stage else { return };
+        if let Err(error) = votes.staged(comm).check(&self.form.short.what) {
+            self.steps = Vec::new().into_iter();
+            self.note(Err(error));
         }
     }
 

@@ -286,13 +286,16 @@ impl Comm {
 
     pub(crate) fn world(context: Arc<Context>) -> Result<Comm> {
         let group = Group::world(context.ranks);
-        let foreign = context.foreign;
+        let other = context.foreign.map(|world| OtherComm::new(&context, world)).transpose();
+        let other = other.map_err(|refusal| {
+            refusal.at(Place { call: Call::Init, window: None, rank: Some(Rank(context.rank)) })
+        })?;
         let shared = match context.ranks {
             1 => None,
-            _ if foreign.is_some() => None,
+            _ if other.is_some() => None,
             _ => Some(SharedBlock::world(&context.segment)?),
         };
-        Ok(Inner::new(context, group, shared, foreign).permanent("MPI_COMM_WORLD"))
+        Ok(Inner::new(context, group, shared, other).permanent("MPI_COMM_WORLD"))
     }
 
     /// The communicator of this rank alone.

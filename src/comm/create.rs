@@ -3,6 +3,7 @@
 
 use super::description::Description;
 use super::exchange::Collective;
+use super::foreign::OtherComm;
 use super::handles::Attached;
 use super::outcome::{CreationOutcome, OutcomeWords};
 use super::shared::{self, SharedBlock};
@@ -10,7 +11,7 @@ use super::{Comm, CommMembers, Inner};
 use crate::attribute::Attributes;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::foreign;
+use crate::foreign::{ForeignComm, ForeignDuplicate};
 use crate::group::Group;
 use bytemuck::{Pod, Zeroable};
 use std::collections::{BTreeMap, HashMap};
@@ -103,12 +104,12 @@ pub(super) fn child(
     comm: &Comm,
     group: Group,
     block: u64,
-    foreign: Option<foreign::ForeignComm>,
+    other: Option<OtherComm>,
     attributes: Attributes<Comm>,
 ) -> Result<Comm> {
     let context = comm.context().clone();
     let shared = SharedBlock::at(block, group.size(), &context.segment)?;
-    let mut inner = Inner::new(context, group, shared, foreign);
+    let mut inner = Inner::new(context, group, shared, other);
     inner.attached = Attached::inherited(comm.error_handler(), attributes);
     Ok(inner.handle())
 }
@@ -117,29 +118,51 @@ pub(super) fn child(
 pub(crate) struct Duplicate {
     attributes: Result<Attributes<Comm>>,
     outcome: CreationOutcome,
+    /// That of another MPI.
+    foreign: Option<ForeignDuplicate>,
 }
 
 /// [`Comm::begin_duplicate`].
 pub(super) fn begin_duplicate(comm: &Comm) -> (Duplicate, CreationVote) {
-    let attributes = comm.inner.attached.attributes.copy(&comm.place(Call::CommDup), comm);
+    let copies = || comm.inner.attached.attributes.copy(&comm.place(Call::CommDup), comm);
+    let (foreign, attributes) = match comm.foreign().map(ForeignComm::begin_dup).transpose() {
+        Ok(foreign) => (foreign, copies()),
+        Err(refusal) => (None, Err(comm.refused(Call::CommDup, refusal))),
+    };
     let leads = leader(comm, &comm.inner.members.group) == comm.rank().0;
     let outcome = match leads && attributes.is_ok() {
         true => CreationOutcome::of(shared::allocate(comm.context(), comm.size())),
         false => CreationOutcome::from(OutcomeWords::zeroed()),
     };
-    let vote = CreationVote { words: outcome.words, refuses: u64::from(attributes.is_err()) };
-    (Duplicate { attributes, outcome }, vote)
+    let number = foreign.as_ref().map_or(0, |_| OtherComm::number(comm.context()));
+    let refuses = u64::from(attributes.is_err());
+    let vote = CreationVote { words: outcome.words, refuses, number };
+    (Duplicate { attributes, outcome, foreign }, vote)
 }
 
 /// [`Comm::end_duplicate`].
-pub(super) fn end_duplicate(comm: &Comm, made: Duplicate, vote: &[CreationVote]) -> Result<Comm> {
+pub(super) fn end_duplicate(
+    comm: &Comm,
+    mut made: Duplicate,
+    vote: &[CreationVote],
+) -> Result<Comm> {
+    let foreign = made.foreign.take().map(ForeignDuplicate::wait).transpose();
+    let foreign = foreign.map_err(|refusal| comm.refused(Call::CommDup, refusal))?;
     let leader = leader(comm, &comm.inner.members.group);
     let words = decided(comm, Call::CommDup, vote, &[leader]);
     let outcome = words.map(|words| CreationOutcome::from(words[0]));
     let bytes = comm.context().segment.layout().comm_block_bytes(comm.size());
     match outcome.and_then(|outcome| outcome.block(comm, Call::CommDup, bytes)) {
-        Ok(block) => child(comm, comm.group(), block, None, made.attributes?),
-        Err(error) => Err(give_duplicate_up(comm, made, error)),
+        Ok(block) => {
+            let number = vote.first().map_or(0, |vote| vote.number);
+            let other = foreign.map(|foreign| OtherComm::numbered(foreign, number));
+            child(comm, comm.group(), block, other, made.attributes?)
+        }
+        Err(error) => {
+            // The error that all ranks get is the one to report.
+            let _ = foreign.map(ForeignComm::free);
+            Err(give_duplicate_up(comm, made, error))
+        }
     }
 }
 
@@ -166,6 +189,8 @@ pub(crate) struct CreationVote {
     words: OutcomeWords,
     /// Whether it refuses the communicator.
     refuses: u64,
+    /// The number that it would give the communicator of another MPI.
+    number: u64,
 }
 
 impl Collective<'_> {
@@ -208,10 +233,9 @@ impl Collective<'_> {
         let blocks = self.blocks(groups, false)?;
         let world = self.comm.context().rank;
         let own = groups.iter().position(|group| group.rank_of_world(world).is_some());
-        let foreign = self.split_by(groups)?;
-        let child = |k: usize| {
-            child(self.comm, groups[k].clone(), blocks[k], foreign, Attributes::default())
-        };
+        let other = self.split_by(groups)?;
+        let child =
+            |k: usize| child(self.comm, groups[k].clone(), blocks[k], other, Attributes::default());
         own.map(child).transpose()
     }
 
@@ -226,7 +250,7 @@ impl Collective<'_> {
             }
             _ => CreationOutcome::from(OutcomeWords::zeroed()),
         };
-        let vote = CreationVote { words: mine.words, refuses: u64::from(refuses) };
+        let vote = CreationVote { words: mine.words, refuses: u64::from(refuses), number: 0 };
         let blocks = self.send_outcomes(&vote, &leaders).and_then(|words| {
             let outcomes = words.into_iter().enumerate().map(|(k, words)| {
                 let words = CreationOutcome::from(words);

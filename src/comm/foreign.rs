@@ -2,12 +2,13 @@
 //! of a shared block. Its allgather moves chunks, with their descriptions, so that ranks that disagree get
 //! the usual errors.
 
-use super::description::Description;
+use super::description::{Description, hash};
 use super::exchange::{CHUNK, Collective, DESCRIBED, Staged, damaged};
 use super::{Comm, CommMembers};
 use crate::call::Call;
+use crate::context::Context;
 use crate::error::Result;
-use crate::foreign::{self, ForeignComm, ForeignError};
+use crate::foreign::{ForeignComm, ForeignError, ForeignMessage};
 use crate::group::Group;
 use crate::prim::Word32;
 
@@ -16,16 +17,60 @@ const SHORT: usize = 64;
 /// What every rank sends first: description, length of the payload, and a short payload.
 const FIRST: usize = DESCRIBED + size_of::<u64>() + SHORT;
 
+/// What the ranks of a communicator of the other MPI call: their descriptions, under way to all.
+pub(crate) struct ForeignVotes(ForeignMessage);
+
+impl ForeignVotes {
+    /// Sends that of this rank. Collective; does not block.
+    pub(crate) fn begin(
+        foreign: &ForeignComm,
+        what: &Description,
+    ) -> std::result::Result<ForeignVotes, ForeignError> {
+        let guarded = what.guarding(&[]).with_length(0);
+        foreign.begin_allgather(bytemuck::bytes_of(&guarded)).map(ForeignVotes)
+    }
+
+    /// Whether those of all ranks have arrived. Does not block.
+    pub(crate) fn is_complete(&mut self) -> std::result::Result<bool, ForeignError> {
+        self.0.is_complete()
+    }
+
+    /// Those of all ranks, when they have arrived.
+    pub(crate) fn staged(self, comm: &Comm) -> Staged<'_> {
+        let (alone, stride) = (self.0.taken().into(), DESCRIBED);
+        Staged { comm, number: 0, round: 0, alone, stride }
+    }
+}
+
 /// The other MPI's communicator of the same ranks, and the number of windows that use it.
 pub(super) struct OtherComm {
     pub(super) comm: ForeignComm,
+    /// The same on all ranks, and different for every communicator of the job.
+    pub(super) number: u64,
     /// Those that have not been freed.
     windows: Word32,
 }
 
 impl OtherComm {
-    pub(super) fn new(comm: ForeignComm) -> OtherComm {
-        OtherComm { comm, windows: Word32::default() }
+    /// Collective; blocks until every rank of it has called this.
+    pub(super) fn new(
+        context: &Context,
+        comm: ForeignComm,
+    ) -> std::result::Result<OtherComm, ForeignError> {
+        let mut all = vec![0; comm.size as usize];
+        let own = OtherComm::number(context).to_ne_bytes();
+        comm.allgather(&own, bytemuck::cast_slice_mut(&mut all))?;
+        Ok(OtherComm::numbered(comm, all[0]))
+    }
+
+    /// A number for one of which this is the first rank.
+    pub(super) fn number(context: &Context) -> u64 {
+        u64::from(context.rank) << 32 | context.number_comm()
+    }
+
+    /// With the number of its first rank.
+    pub(super) fn numbered(comm: ForeignComm, number: u64) -> OtherComm {
+        OtherComm { comm, number, windows: Word32::default() }
     }
 
     pub(super) fn count_window(&self) {
@@ -51,11 +96,15 @@ impl OtherComm {
         of: &CommMembers,
         group: &Group,
         tag: u32,
-    ) -> Result<ForeignComm> {
+    ) -> Result<OtherComm> {
         let here = |world: &u32| of.rank_of_world(*world).map(|rank| rank.0);
         let ranks: Vec<u32> = group.members().iter().filter_map(here).collect();
+        // The other MPI distinguishes concurrent calls by their tags, and this library by their groups, too.
+        let members = ranks.iter().map(|rank| u64::from(*rank));
+        let tag = hash([u64::from(tag)].into_iter().chain(members)) as u32;
         let made = self.comm.create_group(&ranks, tag);
-        made.map_err(|refusal| refusal.at(of.place(Call::CommCreateGroup)))
+        let numbered = made.and_then(|made| OtherComm::new(of.context(), made));
+        numbered.map_err(|refusal| refusal.at(of.place(Call::CommCreateGroup)))
     }
 }
 
@@ -109,13 +158,16 @@ impl<'a> Staged<'a> {
 impl Collective<'_> {
     /// The other MPI's communicator of the group of `groups` that this rank is in, where there is
     /// another MPI. They are disjoint and the same on all ranks.
-    pub(super) fn split_by(&self, groups: &[Group]) -> Result<Option<foreign::ForeignComm>> {
+    pub(super) fn split_by(&self, groups: &[Group]) -> Result<Option<OtherComm>> {
         let Some(foreign) = self.comm.foreign() else { return Ok(None) };
         let world = self.comm.context().rank;
         let rank_in = |group: &Group| group.rank_of_world(world);
         let own = (0..).zip(groups).find_map(|(k, group)| Some((k, rank_in(group)?.0)));
         let split = foreign.split(own.map(|own| own.0), own.map_or(0, |own| own.1));
-        split.map_err(|refusal| self.comm.refused(self.call, refusal))
+        let numbered = split.and_then(|made| {
+            made.map(|made| OtherComm::new(self.comm.context(), made)).transpose()
+        });
+        numbered.map_err(|refusal| self.comm.refused(self.call, refusal))
     }
 }
 

@@ -36,6 +36,7 @@ use crate::prim::{ParkWord, Word32};
 use crate::shm::BiasedMutex;
 pub(crate) use description::{ANY_ROOT, Description, part_digest};
 pub(crate) use exchange::{CHUNK, Collective, Staged};
+pub(crate) use foreign::ForeignVotes;
 use foreign::OtherComm;
 use handles::Attached;
 pub(crate) use members::CommMembers;
@@ -156,21 +157,23 @@ impl Inner {
         context: Arc<Context>,
         group: Group,
         shared: Option<SharedBlock>,
-        foreign: Option<crate::foreign::ForeignComm>,
+        other: Option<OtherComm>,
     ) -> Inner {
         let rank = group.rank_of_world(context.rank).map_or(Rank::NULL, |rank| rank).0;
         let scope = context.scope(group.members().iter().copied());
-        let identity = match &shared {
-            Some(shared) => [shared.block, shared.words.made.load()],
-            // Only this process sees its messages. No block has this offset.
-            None => [u64::MAX - 3, context.count_alone()],
+        // No block has the offsets of the others.
+        let identity = match (&shared, &other) {
+            (Some(shared), _) => [shared.block, shared.words.made.load()],
+            (None, Some(other)) => [u64::MAX - 7, other.number],
+            // Only this process sees its messages.
+            (None, None) => [u64::MAX - 3, context.number_comm()],
         };
         let is_biased = context.shards.take_part();
         debug_assert!(identity[0].is_multiple_of(4), "blocks are aligned");
         Inner {
             members: CommMembers { context, group, scope, rank, identity },
             shared,
-            other: foreign.map(OtherComm::new),
+            other,
             sequence: BiasedMutex::new(Sequence::default(), is_biased),
             has_mismatch: Word32::default(),
             left: ParkWord::default(),

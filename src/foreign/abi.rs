@@ -5,6 +5,9 @@ use crate::datatype::Datatype;
 use crate::op::Op;
 use std::ffi::c_int;
 
+/// `MPI_Status`, of which the first number is the source.
+pub(super) type ForeignStatus = [c_int; 8];
+
 /// In C an opaque pointer. Here a number, because it crosses threads and is never dereferenced.
 pub(super) type Handle = usize;
 
@@ -14,6 +17,7 @@ pub(super) const COMM_NULL: Handle = 0x100;
 pub(super) const COMM_WORLD: Handle = 0x101;
 pub(super) const GROUP_NULL: Handle = 0x108;
 pub(super) const WIN_NULL: Handle = 0x110;
+pub(super) const MESSAGE_NULL: Handle = 0x128;
 pub(super) const INFO_NULL: Handle = 0x130;
 pub(super) const ERRORS_RETURN: Handle = 0x143;
 pub(super) const REQUEST_NULL: Handle = 0x180;

@@ -27,7 +27,8 @@ impl ForeignComm {
     ///
     /// Collective; blocks until every rank has called it.
     pub(crate) fn allgather(&self, mine: &[u8], all: &mut [u8]) -> ForeignResult<()> {
-        library::allgather(*self, mine, all)
+        all.copy_from_slice(&self.begin_allgather(mine)?.wait()?);
+        Ok(())
     }
 
     /// `MPI_Comm_dup`. Collective; blocks until every rank has called it.
@@ -55,7 +56,8 @@ impl ForeignComm {
         let ranks: Vec<c_int> = ranks.iter().map(|rank| *rank as c_int).collect();
         let (mut all, mut made) = (abi::GROUP_NULL, abi::COMM_NULL);
         // Every MPI supports tags up to this one.
-        let tag = (tag % 32768) as c_int;
+        let tag = (tag % (1 << 14)) as c_int;
+        self.gather(&ranks, tag | 1 << 14)?;
         checked((functions().comm_group)(self.handle, &mut all))?;
         let some = library::group_of(all, &ranks)?;
         let code = (functions().comm_create_group)(self.handle, some, tag, &mut made);
@@ -64,6 +66,18 @@ impl ForeignComm {
         }
         checked(code)?;
         ForeignComm::of(made)
+    }
+
+    /// Waits until all of those ranks have called this: what waits in the other MPI makes no progress for
+    /// others.
+    fn gather(&self, ranks: &[c_int], tag: c_int) -> ForeignResult<()> {
+        let Some((first, rest)) = ranks.split_first() else { return Ok(()) };
+        if *first as u32 != self.rank {
+            self.notify(*first as u32, tag)?;
+            return self.hear(*first as u32, tag);
+        }
+        rest.iter().try_for_each(|rank| self.hear(*rank as u32, tag))?;
+        rest.iter().try_for_each(|rank| self.notify(*rank as u32, tag))
     }
 
     /// `MPI_Comm_free`, of the last handle that is used. Collective.
@@ -78,7 +92,7 @@ impl ForeignComm {
 
     /// Receives one. Blocks until it arrives.
     pub(super) fn hear(&self, rank: u32, tag: c_int) -> ForeignResult<()> {
-        library::receive_nothing(*self, rank, tag)
+        self.receive(rank, tag, 0)?.wait().map(drop)
     }
 
     /// Whether one has arrived. Does not block.

@@ -2,10 +2,11 @@
 //! calls that give it addresses.
 #![allow(unsafe_code, reason = "loads a library and calls its functions")]
 
-use super::abi::{self, Handle};
-use super::{ForeignComm, ForeignError, ForeignResult, ForeignWindow};
+use super::abi::{self, ForeignStatus, Handle};
+use super::{ForeignComm, ForeignError, ForeignResult, ForeignWindow, mail};
 use crate::datatype::{Element, Integer};
 use crate::op::Op;
+use crate::prim::give_way;
 use crate::shm::{Direction, Piece, Span, is_forked};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
@@ -53,7 +54,6 @@ type To = *mut c_void;
 functions! {
     safe {
         finalize: "MPI_Finalize" ();
-        barrier: "MPI_Barrier" (Handle);
         abort: "MPI_Abort" (Handle, c_int);
         error_class: "MPI_Error_class" (c_int, &mut c_int);
         comm_rank: "MPI_Comm_rank" (Handle, &mut c_int);
@@ -67,7 +67,10 @@ functions! {
         comm_errors: "MPI_Comm_set_errhandler" (Handle, Handle);
         iprobe: "MPI_Iprobe" (c_int, c_int, Handle, &mut c_int, Option<&mut u8>);
         request_free: "MPI_Request_free" (&mut Handle);
-        wait: "MPI_Wait" (&mut Handle, Option<&mut u8>);
+        test: "MPI_Test" (&mut Handle, &mut c_int, Option<&mut ForeignStatus>);
+        improbe: "MPI_Improbe" (c_int, c_int, Handle, &mut c_int, &mut Handle, &mut ForeignStatus);
+        get_count: "MPI_Get_count_c" (&ForeignStatus, Handle, &mut Count);
+        ibarrier: "MPI_Ibarrier" (Handle, &mut Handle);
         win_errors: "MPI_Win_set_errhandler" (Handle, Handle);
         win_free: "MPI_Win_free" (&mut Handle);
         lock: "MPI_Win_lock" (c_int, c_int, c_int, Handle);
@@ -83,8 +86,9 @@ functions! {
     group_incl: "MPI_Group_incl" (Handle, c_int, *const c_int, *mut Handle);
     isend: "MPI_Isend_c" (From, Count, Handle, c_int, c_int, Handle, *mut Handle);
     irecv: "MPI_Irecv_c" (To, Count, Handle, c_int, c_int, Handle, *mut Handle);
-    recv: "MPI_Recv" (To, c_int, Handle, c_int, c_int, Handle, To);
-    allgather: "MPI_Allgather" (From, c_int, Handle, To, c_int, Handle, Handle);
+    comm_idup: "MPI_Comm_idup" (Handle, *mut Handle, *mut Handle);
+    imrecv: "MPI_Imrecv_c" (To, Count, Handle, *mut Handle, *mut Handle);
+    iallgather: "MPI_Iallgather" (From, c_int, Handle, To, c_int, Handle, Handle, *mut Handle);
     win_allocate: "MPI_Win_allocate" (Address, c_int, Handle, Handle, To, *mut Handle);
     win_create: "MPI_Win_create" (To, Address, c_int, Handle, Handle, *mut Handle);
     win_attribute: "MPI_Win_get_attr" (Handle, c_int, To, *mut c_int);
@@ -101,6 +105,8 @@ const LAST_WORDS: Duration = Duration::from_millis(50);
 
 /// The functions, once this process has joined, and their library, which is never unloaded.
 static JOINED: OnceLock<(Functions, Library)> = OnceLock::new();
+/// What this rank does for others while it waits.
+static PROGRESS: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 /// Set when this rank has finalized.
 static LEFT: OnceLock<()> = OnceLock::new();
 
@@ -125,17 +131,6 @@ fn refusal(functions: &Functions, code: c_int) -> ForeignError {
     ForeignError { class, text: String::from_utf8_lossy(text).into_owned() }
 }
 
-/// `MPI_Allgather` of equally many bytes from each rank of `comm` into `all`, in rank order.
-///
-/// Collective; blocks until every rank has called it.
-pub(super) fn allgather(comm: ForeignComm, mine: &[u8], all: &mut [u8]) -> ForeignResult<()> {
-    assert_eq!(all.len(), mine.len() * comm.size as usize);
-    let (bytes, from, to) = (mine.len() as c_int, mine.as_ptr().cast(), all.as_mut_ptr().cast());
-    let allgather = functions().allgather;
-    // SAFETY: a live communicator; both buffers have the given lengths, as asserted.
-    checked(unsafe { allgather(from, bytes, abi::BYTE, to, bytes, abi::BYTE, comm.handle) })
-}
-
 /// `MPI_Group_incl`: the group of those ranks of a live group.
 pub(super) fn group_of(all: Handle, ranks: &[c_int]) -> ForeignResult<Handle> {
     let mut some = abi::GROUP_NULL;
@@ -155,22 +150,15 @@ pub(super) fn send_nothing(comm: ForeignComm, rank: u32, tag: c_int) -> ForeignR
     checked((functions().request_free)(&mut request))
 }
 
-/// `MPI_Recv` of one. Blocks until it arrives.
-pub(super) fn receive_nothing(comm: ForeignComm, rank: u32, tag: c_int) -> ForeignResult<()> {
-    let (nothing, from, recv) = (std::ptr::null_mut(), rank as c_int, functions().recv);
-    // SAFETY: a live communicator; no data; null stands for an ignored status.
-    checked(unsafe { recv(nothing, 0, abi::BYTE, from, tag, comm.handle, nothing) })
-}
-
 impl ForeignComm {
     /// Sends a message, which goes on until it is waited for.
-    pub(crate) fn send(
+    pub(super) fn send(
         &self,
         rank: u32,
         tag: i32,
         buffer: Box<[u8]>,
     ) -> ForeignResult<ForeignMessage> {
-        let mut pending = ForeignMessage { request: abi::REQUEST_NULL, buffer };
+        let mut pending = ForeignMessage::new(buffer);
         let (start, bytes) = (pending.buffer.as_ptr().cast(), pending.buffer.len() as i64);
         let (rank, request) = (rank as c_int, &raw mut pending.request);
         // SAFETY: a buffer of that many bytes, which lives until the request is complete; a place for a
@@ -182,9 +170,8 @@ impl ForeignComm {
     }
 
     /// Receives a message of that many bytes, when it is waited for.
-    pub(crate) fn receive(&self, rank: u32, tag: i32, bytes: u64) -> ForeignResult<ForeignMessage> {
-        let buffer = vec![0; bytes as usize].into();
-        let mut pending = ForeignMessage { request: abi::REQUEST_NULL, buffer };
+    pub(super) fn receive(&self, rank: u32, tag: i32, bytes: u64) -> ForeignResult<ForeignMessage> {
+        let mut pending = ForeignMessage::new(vec![0; bytes as usize].into());
         let (start, bytes) = (pending.buffer.as_mut_ptr().cast(), bytes as i64);
         let (rank, request) = (rank as c_int, &raw mut pending.request);
         // SAFETY: as in `send`; no other thread accesses the buffer until then.
@@ -193,26 +180,132 @@ impl ForeignComm {
         })?;
         Ok(pending)
     }
+
+    /// `MPI_Improbe`: begins to receive the next message with that tag that has arrived, if there is one; its
+    /// sender, and the message.
+    pub(super) fn matched(&self, tag: c_int) -> ForeignResult<Option<(u32, ForeignMessage)>> {
+        let (mut found, mut message, mut status) = (0, abi::MESSAGE_NULL, ForeignStatus::default());
+        let Functions { improbe, get_count, imrecv, .. } = functions();
+        let any = abi::ANY_SOURCE;
+        checked(improbe(any, tag, self.handle, &mut found, &mut message, &mut status))?;
+        if found == 0 {
+            return Ok(None);
+        }
+        let mut bytes = 0;
+        checked(get_count(&status, abi::BYTE, &mut bytes))?;
+        let mut pending = ForeignMessage::new(vec![0; bytes as usize].into());
+        let (start, request) = (pending.buffer.as_mut_ptr().cast(), &raw mut pending.request);
+        // SAFETY: a matched message; as in `receive`.
+        checked(unsafe { imrecv(start, bytes, abi::BYTE, &raw mut message, request) })?;
+        Ok(Some((status[0] as u32, pending)))
+    }
+
+    /// `MPI_Iallgather` of equally many bytes from each rank. Complete, it has them in rank order.
+    ///
+    /// Collective; does not block.
+    pub(crate) fn begin_allgather(&self, mine: &[u8]) -> ForeignResult<ForeignMessage> {
+        let mut pending = ForeignMessage::new(vec![0; mine.len() * self.size as usize].into());
+        pending.given = mine.into();
+        let (n, from) = (mine.len() as c_int, pending.given.as_ptr().cast());
+        let (to, request) = (pending.buffer.as_mut_ptr().cast(), &raw mut pending.request);
+        let begin = functions().iallgather;
+        // SAFETY: a live communicator; buffers of as many bytes, which live until the request is complete
+        // and which no other thread accesses until then; a place for a handle.
+        checked(unsafe { begin(from, n, abi::BYTE, to, n, abi::BYTE, self.handle, request) })?;
+        Ok(pending)
+    }
+
+    /// `MPI_Comm_idup`. Collective; does not block.
+    pub(crate) fn begin_dup(&self) -> ForeignResult<ForeignDuplicate> {
+        let request = ForeignMessage::new(Box::default());
+        let mut pending = ForeignDuplicate { request, made: Box::new(abi::COMM_NULL) };
+        let (made, request) = (&raw mut *pending.made, &raw mut pending.request.request);
+        // SAFETY: a live communicator; places for handles, of which the first stays until the request is
+        // complete.
+        checked(unsafe { (functions().comm_idup)(self.handle, made, request) })?;
+        Ok(pending)
+    }
+
+    /// `MPI_Ibarrier`. Collective; does not block.
+    pub(super) fn begin_barrier(&self) -> ForeignResult<ForeignMessage> {
+        let mut pending = ForeignMessage::new(Box::default());
+        checked((functions().ibarrier)(self.handle, &mut pending.request))?;
+        Ok(pending)
+    }
 }
 
-/// A message under way, with its bytes. They are leaked if it is never waited for.
+/// What the other MPI moves, with the bytes. They are leaked if it is dropped before it is complete.
 pub(crate) struct ForeignMessage {
     request: Handle,
+    /// What is sent or received.
     buffer: Box<[u8]>,
+    /// What an allgather sends.
+    given: Box<[u8]>,
 }
 
 impl ForeignMessage {
-    /// Blocks until the message is complete; its bytes.
-    pub(crate) fn wait(mut self) -> ForeignResult<Box<[u8]>> {
-        checked((functions().wait)(&mut self.request, None))?;
-        Ok(std::mem::take(&mut self.buffer))
+    fn new(buffer: Box<[u8]>) -> ForeignMessage {
+        ForeignMessage { request: abi::REQUEST_NULL, buffer, given: Box::default() }
+    }
+
+    /// Bytes that it keeps allocated.
+    pub(super) fn bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// `MPI_Test`: whether it is complete. Does not block.
+    pub(crate) fn is_complete(&mut self) -> ForeignResult<bool> {
+        let mut done = 0;
+        checked((functions().test)(&mut self.request, &mut done, None))?;
+        Ok(done != 0)
+    }
+
+    /// The bytes, of one that is complete.
+    pub(crate) fn taken(mut self) -> Box<[u8]> {
+        assert_eq!(self.request, abi::REQUEST_NULL, "the other MPI may access the buffer");
+        std::mem::take(&mut self.buffer)
+    }
+
+    /// Blocks until it is complete; its bytes. Meanwhile this rank makes progress.
+    pub(super) fn wait(mut self) -> ForeignResult<Box<[u8]>> {
+        while !self.is_complete()? {
+            if let Some(progress) = PROGRESS.get() {
+                progress();
+            }
+            give_way();
+        }
+        Ok(self.taken())
     }
 }
 
 impl Drop for ForeignMessage {
     fn drop(&mut self) {
-        // Empty, unless the other MPI may still access it.
-        Box::leak(std::mem::take(&mut self.buffer));
+        if self.request != abi::REQUEST_NULL {
+            Box::leak(std::mem::take(&mut self.buffer));
+            Box::leak(std::mem::take(&mut self.given));
+        }
+    }
+}
+
+/// A duplicate of a communicator under way.
+pub(crate) struct ForeignDuplicate {
+    request: ForeignMessage,
+    made: Box<Handle>,
+}
+
+impl ForeignDuplicate {
+    /// Blocks until every rank has begun it; the communicator.
+    pub(crate) fn wait(mut self) -> ForeignResult<ForeignComm> {
+        std::mem::replace(&mut self.request, ForeignMessage::new(Box::default())).wait()?;
+        ForeignComm::of(*self.made)
+    }
+}
+
+impl Drop for ForeignDuplicate {
+    fn drop(&mut self) {
+        if self.request.request != abi::REQUEST_NULL {
+            Box::leak(std::mem::take(&mut self.made));
+        }
     }
 }
 
@@ -445,7 +538,9 @@ pub(crate) fn join(name: &str) -> std::result::Result<ForeignComm, String> {
         return Err(format!("{} grants no MPI_THREAD_MULTIPLE", version.trim_end()));
     }
     let code = (functions.comm_errors)(abi::COMM_WORLD, abi::ERRORS_RETURN);
-    checked(code).and_then(|()| ForeignComm::of(abi::COMM_WORLD)).map_err(|refusal| refusal.text)
+    let world = checked(code).and_then(|()| ForeignComm::of(abi::COMM_WORLD));
+    let opened = world.and_then(|world| mail::open(&world).map(|()| world));
+    opened.map_err(|refusal| refusal.text)
 }
 
 fn version(functions: &Functions) -> String {
@@ -454,6 +549,11 @@ fn version(functions: &Functions) -> String {
     unsafe { (functions.library_version)(text.as_mut_ptr().cast(), &raw mut length) };
     text.truncate(length.max(0) as usize);
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Waits for the other MPI also call `progress`, which must not wait. The first call counts.
+pub(crate) fn make_progress(progress: impl Fn() + Send + Sync + 'static) {
+    let _ = PROGRESS.set(Box::new(progress));
 }
 
 /// Records that this rank has dropped its handles of the job. `MPI_Finalize` follows at the end of the
@@ -473,8 +573,9 @@ fn watch_exit() -> std::result::Result<(), String> {
     extern "C" fn at_exit(status: c_int, _: *mut c_void) {
         let Some((functions, _)) = JOINED.get().filter(|_| !is_forked()) else { return };
         if status == 0 && LEFT.get().is_some() {
-            // Other ranks may still access this rank's windows, which a finalized MPI does not serve.
-            (functions.barrier)(abi::COMM_WORLD);
+            // Other ranks may still access this rank's windows and wait for their sends, which a finalized
+            // MPI does not serve. An error shows in what follows.
+            let _ = mail::settle();
             // No rank has a handle of the job any more.
             (functions.finalize)();
         } else {

@@ -1,12 +1,14 @@
 //! The queues of the segment by which ranks send each other records (`sync/channel.rs`), and blocks for what
-//! is long ([`pool`]): those of messages, and those of puts of many pieces to private memory ([`scatter`]).
+//! is long ([`pool`]): those of messages, and those of puts of many pieces to private memory ([`scatter`]). By
+//! another MPI the records are messages of its own ([`foreign`]).
 
+pub(crate) mod foreign;
 mod incoming;
 mod outgoing;
 mod pool;
 mod scatter;
 
-pub(crate) use incoming::{Record, Sources};
+pub(crate) use incoming::Sources;
 pub(crate) use outgoing::{Head, OutgoingQueue, RecordKind, damaged};
 pub use pool::LONGEST;
 pub(crate) use pool::{BlockPool, give_back};

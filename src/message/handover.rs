@@ -1,7 +1,7 @@
 //! Long messages that their receiver cannot fetch: the sender copies them to a block of the segment,
-//! which the receiver frees.
+//! which the receiver frees; or another MPI moves them.
 
-use super::mailbox::MailboxState;
+use super::mailbox::{MailboxState, send_foreign};
 use super::slots::{MessageFailure, Payload, RequestOutcome, RequestStage, Slot};
 use crate::context::Context;
 use crate::error::Result;
@@ -19,6 +19,12 @@ impl MailboxState {
         slot: Slot,
         theirs: u64,
     ) -> Result<()> {
+        if context.foreign.is_some() {
+            let data = self.payload_of(slot);
+            self.received(slot, 0);
+            let head = Head::control(RecordKind::Block, theirs, 0, data.len() as u64);
+            return send_foreign(context, to, &head, data);
+        }
         let (mut block, mut bytes) = (0, 0);
         if let Some(RequestStage::Offered { payload: Some(payload), bytes: all, .. }) =
             self.slots.stage(slot)
@@ -33,12 +39,38 @@ impl MailboxState {
             }
         }
         let head = Head::control(RecordKind::Block, theirs, block, bytes);
-        let put = self.put(context, to, &head, 0, |_| Ok(()));
+        let put = self.put(context, to, &head, None);
         self.received(slot, 0);
         put.or_else(|error| match error {
             AllocError::Other(error) => Err(error),
             _ => Ok(()),
         })
+    }
+
+    /// The bytes of a message of this rank, unless it has been withdrawn.
+    fn payload_of(&mut self, slot: Slot) -> Box<[u8]> {
+        match self.slots.stage(slot) {
+            Some(RequestStage::Offered { payload: Some(payload), .. }) => match payload {
+                Payload::Copied(copied) => copied.packed(),
+                Payload::Packed(packed) => std::mem::take(packed),
+            },
+            _ => Box::default(),
+        }
+    }
+
+    /// Completes a request of this rank whose bytes another MPI has moved.
+    #[cold]
+    pub(super) fn received_late(&mut self, slot: Slot, data: &[u8]) {
+        if let Some(RequestStage::Promised { into, envelope, bytes }) = self.slots.stage(slot) {
+            let (envelope, bytes) = (*envelope, *bytes);
+            let is_whole = data.len() as u64 == bytes;
+            if is_whole {
+                into.unpack(data);
+            }
+            // A sender that has withdrawn the message sends nothing.
+            let failure = (!is_whole).then_some(MessageFailure::Damaged);
+            self.finish(slot, RequestOutcome { envelope, bytes, failure, clock: 0 });
+        }
     }
 
     /// Completes a request of this rank whose bytes are now in the segment.

@@ -11,9 +11,11 @@ use super::request::{found_long, publish_clock};
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot, Slots};
 use crate::context::{Context, ProgressEngine};
 use crate::error::{Error, Place, Result};
+use crate::foreign::ForeignError;
 use crate::group::Rank;
-use crate::mail::{BlockPool, Head, OutgoingQueue, Record, RecordKind, Sources, give_back};
-use crate::ops::Incoming;
+use crate::mail::foreign::ForeignRecord;
+use crate::mail::{self, BlockPool, Head, OutgoingQueue, RecordKind, Sources, give_back};
+use crate::ops::{Incoming, Outgoing};
 use crate::prim::{ParkWord, Word32};
 use crate::shm::{AllocError, BiasedGuard, BiasedMutex, Placed, Segment};
 use crate::sync::channel::MailWords;
@@ -30,6 +32,14 @@ pub(super) struct Arrived {
     /// The request of the sender that waits for the receive, or zero.
     token: u64,
     body: Body,
+}
+
+/// Where the data of a record are.
+enum RecordData {
+    /// At that offset of the segment.
+    At(u64),
+    /// Another MPI has moved them.
+    Received(Box<[u8]>),
 }
 
 /// Where its bytes are.
@@ -69,7 +79,7 @@ pub(super) struct MailboxState {
     pub(super) pulls: Vec<Pull>,
     /// Acknowledgements that there was no memory for: rank and token.
     pub(super) unsent_acks: Vec<(u32, u64)>,
-    /// The kernel does not let this process read the memory of others.
+    /// The kernel does not let this process read the memory of others, or they may be on other machines.
     pub(super) is_denied: bool,
 }
 
@@ -98,10 +108,6 @@ impl Mailbox {
 
     #[cold]
     fn first(context: &Context) -> Result<&'static Mailbox> {
-        if context.foreign.is_some() {
-            let at = Place { call: context.call(), window: None, rank: Some(Rank(context.rank)) };
-            return Err(Error::not_foreign(at, "what is made of messages"));
-        }
         let open = Arc::new(Word32::default());
         let state = MailboxState {
             sources: Sources::default(),
@@ -113,10 +119,10 @@ impl Mailbox {
             slots: Slots::new(open.clone()),
             pulls: Vec::new(),
             unsent_acks: Vec::new(),
-            is_denied: false,
+            is_denied: context.foreign.is_some(),
         };
         let made = Mailbox {
-            own: mail(&context.segment, context.rank)?,
+            own: mail_of(&context.segment, context.here)?,
             open,
             state: BiasedMutex::new(state, context.may_prefer()),
             driven: AllDriven::default(),
@@ -200,7 +206,7 @@ impl ProgressEngine for Mailbox {
 }
 
 /// The words of a rank of the job by which it is notified of messages.
-pub(super) fn mail(segment: &Arc<Segment>, rank: u32) -> Result<Placed<MailWords>> {
+pub(super) fn mail_of(segment: &Arc<Segment>, rank: u32) -> Result<Placed<MailWords>> {
     segment.place(segment.layout().mail + u64::from(rank) * size_of::<MailWords>() as u64)
 }
 
@@ -221,7 +227,8 @@ impl MailboxState {
             return Ok(());
         }
         self.sources.find(&context.segment, &mailbox.own)?;
-        if self.drain_known(context, &enough)? {
+        // Another MPI rings no bell.
+        if self.drain_known(context, &enough)? && context.foreign.is_none() {
             self.emptied = Some(seen);
         }
         Ok(())
@@ -237,11 +244,32 @@ impl MailboxState {
         for k in 0..self.sources.all.len() {
             while let Some(record) = self.sources.all[k].next(&context.segment)? {
                 let sender = self.sources.all[k].sender;
-                self.handle(context, sender, &record)?;
+                self.handle(context, sender, record.head, RecordData::At(record.inside))?;
                 self.sources.all[k].pass(&record);
                 if enough(self) {
                     return Ok(false);
                 }
+            }
+        }
+        match &context.foreign {
+            None => Ok(true),
+            Some(_) => self.drain_foreign(context, enough),
+        }
+    }
+
+    /// [`MailboxState::drain_known`] by another MPI.
+    #[cold]
+    fn drain_foreign(
+        &mut self,
+        context: &Context,
+        enough: impl Fn(&MailboxState) -> bool,
+    ) -> Result<bool> {
+        let refused = |refusal| refused(context, refusal);
+        while let Some(record) = mail::foreign::next(refused)? {
+            let ForeignRecord { sender, head, data } = record;
+            self.handle(context, sender, head, RecordData::Received(data))?;
+            if enough(self) {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -264,10 +292,10 @@ impl MailboxState {
         self.sources.take(&context.segment, wanted, into)
     }
 
-    /// Whether the known queues have anything to drain.
+    /// Whether the known queues have anything to drain, or may have.
     #[inline]
     pub(super) fn has_news(&self, context: &Context) -> bool {
-        self.sources.have_next(&context.segment)
+        self.sources.have_next(&context.segment) || context.foreign.is_some()
     }
 
     /// Lets the next [`MailboxState::drain`] look without a ring of the bell: a failed rank may not have
@@ -276,8 +304,14 @@ impl MailboxState {
         self.emptied = None;
     }
 
-    fn handle(&mut self, context: &Context, sender: u32, record: &Record) -> Result<()> {
-        let Head { kind, tag, context: of, bytes, token, place } = record.head;
+    fn handle(
+        &mut self,
+        context: &Context,
+        sender: u32,
+        head: Head,
+        data: RecordData,
+    ) -> Result<()> {
+        let Head { kind, tag, context: of, bytes, token, place } = head;
         match kind {
             RecordKind::Link => Ok(()),
             RecordKind::TakenMessage => {
@@ -285,18 +319,26 @@ impl MailboxState {
                 Ok(())
             }
             RecordKind::Wanted => self.hand_over(context, sender, Slot::of(token), place),
-            RecordKind::Block => self.handed_over(context, Slot::of(token), place, bytes),
+            RecordKind::Block => match data {
+                RecordData::At(_) => self.handed_over(context, Slot::of(token), place, bytes),
+                RecordData::Received(data) => {
+                    self.received_late(Slot::of(token), &data);
+                    Ok(())
+                }
+            },
             RecordKind::Data | RecordKind::Private | RecordKind::Shared | RecordKind::Staged => {
                 let envelope = Envelope { context: of, source: sender, tag };
                 let found = self.posted.take(&envelope);
-                if let (Some(slot), RecordKind::Data) = (found, kind) {
-                    return self.land(context, slot, &envelope, record);
+                if let (Some(slot), RecordKind::Data, RecordData::At(inside)) = (found, kind, &data)
+                {
+                    return self.land(context, slot, &envelope, (head, *inside));
                 }
-                let body = match kind {
-                    RecordKind::Private => Body::Private(place),
-                    RecordKind::Shared => Body::Shared(place),
-                    RecordKind::Staged => Body::Staged(place),
-                    _ => Body::read(&context.segment, record.inside, bytes)?,
+                let body = match (kind, data) {
+                    (RecordKind::Private, _) => Body::Private(place),
+                    (RecordKind::Shared, _) => Body::Shared(place),
+                    (RecordKind::Staged, _) => Body::Staged(place),
+                    (_, RecordData::At(inside)) => Body::read(&context.segment, inside, bytes)?,
+                    (_, RecordData::Received(data)) => Body::Long(data),
                 };
                 let clock = match kind {
                     RecordKind::Data => place,
@@ -318,13 +360,13 @@ impl MailboxState {
         context: &Context,
         slot: Slot,
         envelope: &Envelope,
-        record: &Record,
+        (head, inside): (Head, u64),
     ) -> Result<()> {
-        let Head { bytes, token, place: clock, .. } = record.head;
+        let Head { bytes, token, place: clock, .. } = head;
         let mut failure = None;
         if let Some(RequestStage::Posted { into, .. }) = self.slots.stage(slot) {
             if bytes <= into.bytes() {
-                into.unpack_from(&context.segment, record.inside, bytes)?;
+                into.unpack_from(&context.segment, inside, bytes)?;
             } else {
                 failure = Some(MessageFailure::Truncated(into.bytes()));
             }
@@ -384,7 +426,7 @@ impl MailboxState {
         if to == context.rank {
             self.received(Slot::of(token), 0);
             // Another thread may wait for it, and no other rank rings.
-            mail(&context.segment, to)?.ring();
+            mail_of(&context.segment, context.here)?.ring();
             return Ok(());
         }
         // Without memory the sender is not ordered behind this rank, and the message has arrived all the same.
@@ -392,7 +434,7 @@ impl MailboxState {
         let is_checked = context.checker().is_some();
         let clock = if is_checked { publish_clock(context).unwrap_or_default() } else { 0 };
         let taken = Head::control(RecordKind::TakenMessage, token, clock, 0);
-        match self.put(context, to, &taken, 0, |_| Ok(())) {
+        match self.put(context, to, &taken, None) {
             Err(AllocError::Other(error)) => Err(error),
             Err(_) => {
                 self.unsent_acks.push((to, token));
@@ -434,26 +476,44 @@ impl MailboxState {
         }
     }
 
-    /// Appends a record to the queue to another rank of the job, and rings.
+    /// Appends a record with the data of `from`, or without any, to the queue to another rank of the job, and
+    /// rings; or sends it by another MPI.
     pub(super) fn put(
         &mut self,
         context: &Context,
         to: u32,
         head: &Head,
-        inside: u64,
-        fill: impl FnOnce(u64) -> Result<()>,
+        from: Option<&Outgoing>,
     ) -> std::result::Result<(), AllocError> {
+        if context.foreign.is_some() {
+            let data = from.map(Outgoing::packed).unwrap_or_default();
+            return Ok(send_foreign(context, to, head, data)?);
+        }
         let (segment, waiter) = (&context.segment, context.excluded());
         let queue = &mut self.queues[to as usize];
         let queue = match queue {
             Some(queue) => queue,
             None => {
-                let mail = mail(segment, to)?;
+                let mail = mail_of(segment, to)?;
                 queue.insert(OutgoingQueue::create(segment, context.rank, mail, &waiter)?)
             }
         };
+        let inside = from.map_or(0, Outgoing::bytes);
+        let fill = |offset| from.map_or(Ok(()), |from: &Outgoing| from.pack_into(segment, offset));
         queue.put(segment, head, inside, fill, &waiter)
     }
+}
+
+/// Sends a record by another MPI.
+pub(super) fn send_foreign(context: &Context, to: u32, head: &Head, data: Box<[u8]>) -> Result<()> {
+    let sent = mail::foreign::send(to, head, data);
+    sent.map_err(|refusal| refused(context, refusal))
+}
+
+/// An error of another MPI in the present call.
+#[cold]
+fn refused(context: &Context, refusal: ForeignError) -> Error {
+    refusal.at(Place { call: context.call(), window: None, rank: Some(Rank(context.rank)) })
 }
 
 impl Arrived {

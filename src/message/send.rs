@@ -8,8 +8,9 @@ use super::{Channel, MessageRequest, SendMode, Status};
 use crate::call::Call;
 use crate::comm::{Comm, CommMembers};
 use crate::error::{Error, Result};
+use crate::foreign;
 use crate::group::Rank;
-use crate::mail::{Head, RecordKind, give_back};
+use crate::mail::{Head, LONGEST, RecordKind, give_back};
 use crate::ops::{Origin, Outgoing};
 use crate::shm::is_forked;
 
@@ -145,8 +146,9 @@ impl Sending<'_> {
         }
         let bytes = self.from.bytes();
         // The clock of a checked job travels in a record with the bytes.
-        let is_eager = bytes <= EAGER || context.checker().is_some();
-        if !is_eager && self.mode != SendMode::Synchronous && self.shared().is_none() {
+        let is_eager = bytes <= EAGER || context.checker().is_some() || self.is_record()?;
+        let may_stage = !is_eager && self.mode != SendMode::Synchronous;
+        if may_stage && context.foreign.is_none() && self.shared().is_none() {
             let block = mailbox.lock().pool.lend(context, bytes, self.to)?;
             if let Some(block) = block {
                 return self.stage(mailbox, block).map(|()| None);
@@ -167,14 +169,22 @@ impl Sending<'_> {
         let put = publish_clock(context).and_then(|clock| {
             let token = token.map_or(0, Slot::token);
             let head = self.head(RecordKind::Data, bytes, token, clock);
-            let fill = |offset| from.pack_into(&context.segment, offset);
-            state.put(context, self.to, &head, bytes, fill)
+            state.put(context, self.to, &head, Some(from))
         });
         put.map_err(|error| {
             token.map(|slot| state.slots.remove(slot));
             context.refusal(error, self.of.place(Call::Send), bytes)
         })?;
         Ok(token)
+    }
+
+    /// Whether another MPI moves the message as a record: it needs no block.
+    fn is_record(&self) -> Result<bool> {
+        if self.of.context().foreign.is_none() || self.from.bytes() > LONGEST {
+            return Ok(false);
+        }
+        let crowded = foreign::is_crowded();
+        crowded.map(|crowded| !crowded).map_err(|refusal| refusal.at(self.of.place(Call::Send)))
     }
 
     fn head(&self, kind: RecordKind, bytes: u64, token: u64, place: u64) -> Head {
@@ -184,8 +194,9 @@ impl Sending<'_> {
 
     /// The offset of the message, if it lies in the segment.
     fn shared(&self) -> Option<u64> {
-        let at = self.from.plain()?;
-        self.of.context().segment.offset_of(at, self.from.bytes())
+        let (context, at) = (self.of.context(), self.from.plain()?);
+        let is_shared = context.foreign.is_none();
+        is_shared.then(|| context.segment.offset_of(at, self.from.bytes())).flatten()
     }
 
     /// Sends a long message through a block that has been lent to its receiver. Other threads can send
@@ -195,7 +206,7 @@ impl Sending<'_> {
         self.from.pack_into(&context.segment, block)?;
         let head = self.head(RecordKind::Staged, bytes, 0, block);
         let mut state = mailbox.lock();
-        let put = state.put(context, self.to, &head, 0, |_| Ok(()));
+        let put = state.put(context, self.to, &head, None);
         if put.is_ok() {
             publish_long(context, self.to);
         }
@@ -223,7 +234,7 @@ impl Sending<'_> {
         let (to, envelope) = (self.to, self.envelope);
         let payload = Some(payload.unwrap_or(Payload::Copied(self.from)));
         state.slots.replace(slot, RequestStage::Offered { to, envelope, payload, bytes });
-        state.put(context, to, &head, 0, |_| Ok(())).map_err(|error| {
+        state.put(context, to, &head, None).map_err(|error| {
             state.slots.remove(slot);
             context.refusal(error, of.place(Call::Send), bytes)
         })?;

@@ -1,13 +1,13 @@
 //! Waiting for messages: look, handle what is there, and sleep on this rank's bell.
 
-use super::mailbox::{Mailbox, MailboxState, Pull, mail};
+use super::mailbox::{Mailbox, MailboxState, Pull, mail_of};
 use super::matching::Envelope;
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
 use crate::comm::CommMembers;
 use crate::context::Context;
 use crate::error::Result;
 use crate::mail::{Head, RecordKind};
-use crate::prim::{Awaited, JobFailed, WaitRecord, Waiter};
+use crate::prim::{Awaited, JobFailed, WaitRecord, Waiter, give_way};
 use crate::shm::{AllocError, is_gone};
 use std::panic::Location;
 
@@ -155,6 +155,11 @@ impl Mailbox {
         describe: &dyn Fn(&WaitRecord),
         seen: u32,
     ) -> Result<std::result::Result<(), JobFailed>> {
+        if of.context().foreign.is_some() {
+            // Another MPI rings no bell: the next look asks it.
+            give_way();
+            return Ok(Ok(()));
+        }
         // Its look does the progress that it owes.
         let waiter = Waiter { progress: None, ..of.recording_waiter(at, describe) };
         let waited = waiter.until(self.own.bell(), |rung| rung != seen);
@@ -187,7 +192,7 @@ impl Mailbox {
             }
         };
         // If the sender has withdrawn the message, it may have written there since.
-        if pulled.is_ok() && !mail(&context.segment, source)?.has_withdrawn() {
+        if pulled.is_ok() && !mail_of(&context.segment, source)?.has_withdrawn() {
             let mut state = self.lock();
             state.finish(slot, RequestOutcome { envelope, bytes, failure: None, clock });
             return state.acknowledge(context, source, token);
@@ -197,7 +202,7 @@ impl Mailbox {
         state.is_denied |= pulled == Err(Some(false));
         state.slots.replace(slot, RequestStage::Promised { envelope, bytes, into });
         let wanted = Head::control(RecordKind::Wanted, token, slot.token(), 0);
-        match state.put(context, source, &wanted, 0, |_| Ok(())) {
+        match state.put(context, source, &wanted, None) {
             Err(AllocError::Other(error)) => Err(error),
             Err(_) => {
                 let failure = Some(MessageFailure::NoMemory);

@@ -45,6 +45,8 @@ pub use account::{
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
 pub use machine::{Backoff, Contention, Word32, Word64, monotonic, planted};
+#[cfg(not(any(loom, simulated)))]
+pub use native::give_way;
 pub use order::in_program_order;
 pub use park::ParkWord;
 #[cfg(not(any(loom, simulated)))]

@@ -326,6 +326,11 @@ const HOLD_OFF: u32 = 7;
 /// Times in a row that a rank holds off. Then it looks all the time, so that it does not starve.
 const HELD_OFF: u32 = 16;
 
+/// Lets another thread of this processor run. For waits that end by no word of the segment.
+pub fn give_way() {
+    std::thread::yield_now();
+}
+
 /// How long to spin and to yield before sleeping; learns from slow yields.
 pub struct Backoff {
     /// Looks between yields; none where ranks share cores.

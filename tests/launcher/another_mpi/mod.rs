@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "reads the variable that tells test from rank")]
 
 mod abi;
+mod messages;
 mod program;
 
 use crate::support::{Outcome, mpich, mpiexec, run};
@@ -95,9 +96,20 @@ fn rmarun(ranks: u32) -> Command {
 
 #[test]
 fn all_operations_give_byte_for_byte_what_they_give_under_rmarun() {
+    gives_the_same(program::run);
+}
+
+#[test]
+fn messages_and_collectives_that_do_not_wait_give_what_they_give_under_rmarun() {
+    gives_the_same(messages::run);
+}
+
+/// Compares what the program of this test prints under the two launchers.
+#[track_caller]
+fn gives_the_same(program: fn(&Comm) -> onesided::Result<u64>) {
     if part().is_some() {
         let universe = Universe::init().expect("a rank joins its job");
-        let digest = program::run(universe.world()).expect("a program without mistakes");
+        let digest = program(universe.world()).expect("a program without mistakes");
         if universe.world().rank() == 0 {
             println!("digest {digest:016x}");
         }
@@ -179,6 +191,20 @@ fn threads_of_a_rank_use_a_window_together() {
     assert!(status.success(), "{status}:\n{output}");
 }
 
+#[test]
+fn threads_of_a_rank_send_and_receive_at_the_same_time() {
+    if part().is_some() {
+        let universe = Universe::init().expect("a rank joins its job");
+        messages::threads(universe.world()).expect("a program without mistakes");
+        return;
+    }
+    let Some(mpich) = mpich() else { return };
+    for ranks in RANKS {
+        let Outcome { status, output } = relaunched(mpiexec(&mpich, ranks), "threads");
+        assert!(status.success(), "{ranks} ranks, {status}:\n{output}");
+    }
+}
+
 #[track_caller]
 fn refused<T>(result: onesided::Result<T>) {
     let Err(error) = result else { panic!("not refused") };
@@ -196,8 +222,6 @@ fn refusals(universe: &Universe) {
     refused(options().notifications(1).allocate_bytes(world, 8, 1));
     refused(onesided::Window::<u8>::create_dynamic(world));
     refused(world.shrink());
-    refused(world.iallreduce(vec![1u32], Op::Sum).and_then(|sum| sum.wait()));
-    refused(world.send(&[1u8], Rank(0), 1));
     refused(onesided_tools::WindowMutex::new(world, Rank(0)));
     let win = options().allocate_bytes(world, 8, 1).expect("a window");
     refused(win.test_until(0, onesided::Until::Eq, 0u64));

@@ -30,7 +30,7 @@ const LOCATED: [Op; 4] = [Op::Maxloc, Op::Minloc, Op::Replace, Op::NoOp];
 
 /// Runs it; the digest, the same on all ranks.
 pub fn run(world: &Comm) -> Result<u64> {
-    let mut digest = Digest(0xcbf2_9ce4_8422_2325);
+    let mut digest = Digest::new();
     macro_rules! integers {
         ($($integer:ty)*) => {$(
             every(world, &ALL, |n| n as $integer, &mut digest)?;
@@ -53,16 +53,20 @@ pub fn run(world: &Comm) -> Result<u64> {
 }
 
 /// FNV-1a.
-struct Digest(u64);
+pub struct Digest(pub u64);
 
 impl Digest {
-    fn add(&mut self, bytes: &[u8]) {
+    pub fn new() -> Digest {
+        Digest(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub fn add(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 
-    fn of<T: Element>(&mut self, values: &[T]) {
+    pub fn of<T: Element>(&mut self, values: &[T]) {
         self.add(bytemuck::cast_slice(values));
     }
 }
