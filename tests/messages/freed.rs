@@ -1,6 +1,6 @@
 //! What is pending on a communicator goes on when that is freed (MPI-4.1 §7.4.3).
 
-use crate::support::spmd;
+use crate::support::{needs_rmarun, spmd};
 use onesided::engine::{Channel, OriginMut};
 use onesided::{Comm, Datatype, ErrorClass, Rank, Tag};
 
@@ -76,6 +76,9 @@ fn a_persistent_request_is_started_again() {
 /// Disconnecting waits for the receiver of what has been sent and dropped, and for no other rank.
 #[test]
 fn disconnecting_waits_for_what_has_been_sent() {
+    if needs_rmarun("signals between ranks") {
+        return;
+    }
     spmd(3, |world| {
         let comm = world.dup().unwrap();
         match world.rank().0 {

@@ -1,6 +1,6 @@
 //! Messages of every length and layout, and those that do not fit.
 
-use crate::support::{launch, spmd, universe};
+use crate::support::{launch, needs_rmarun, spmd, universe};
 use crate::tools::{PROGRAM, bytes_of, irecv, isend, recv, send};
 use onesided::engine::{Origin, OriginMut, SendMode};
 use onesided::{Datatype, DerivedDatatype, Error, Rank};
@@ -101,6 +101,9 @@ fn blocks_are_returned() {
 /// While the blocks of a size are in use, messages stay with their sender.
 #[test]
 fn more_messages_than_blocks() {
+    if needs_rmarun("blocks of the segment") {
+        return;
+    }
     spmd(2, |world| {
         const MANY: usize = 200;
         let len = |k: usize| 10_000 << (k % 3);

@@ -49,10 +49,13 @@ pub fn job(n: u32, options: &[&str], body: impl FnOnce(&Comm)) -> Option<Outcome
 
 /// Runs a job with options, for what needs more than the world.
 pub fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<Outcome> {
-    if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
+    if is_rank() {
         let universe = Universe::init().expect("a rank joins its job");
         assert_eq!(universe.world().size(), n, "a job inside a job");
         body(&universe);
+        return None;
+    }
+    if !options.is_empty() && needs_rmarun("its options") {
         return None;
     }
     Some(relaunch(n, options, &[]))
@@ -77,13 +80,40 @@ pub fn program(main: impl FnOnce() -> onesided::Result<()>) {
     assert!(outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
 }
 
+/// The prefix of the MPICH under whose launcher the jobs of this run are, if they are (`.ci/run`).
+fn elsewhere() -> Option<PathBuf> {
+    std::env::var_os("ONESIDED_TEST_ELSEWHERE").and_then(|_| mpich())
+}
+
+/// Whether a test must be left out because its jobs are not under rmarun, which it needs for `what`.
+pub fn needs_rmarun(what: &str) -> bool {
+    let is_left_out = elsewhere().is_some();
+    if is_left_out {
+        println!("skipped: under another MPI's launcher there is not what it needs: {what}");
+    }
+    is_left_out
+}
+
+/// Whether this process is a rank of a test, and not the test.
+fn is_rank() -> bool {
+    let variable = if elsewhere().is_some() { "PMI_RANK" } else { onesided::launch::ENV_RANK };
+    std::env::var_os(variable).is_some()
+}
+
 /// Runs this test again, as each rank of a job with these variables in its environment.
 fn relaunch(n: u32, options: &[&str], variables: &[(&str, &str)]) -> Outcome {
     let name = std::thread::current().name().expect("libtest names its threads").to_owned();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+    let mut command = match elsewhere() {
+        Some(mpich) => mpiexec(&mpich, n),
+        None => {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
+            command.args(["-n", &n.to_string(), "--require-join", "--tag-output"]).args(options);
+            command.args(segment()).arg("--");
+            command
+        }
+    };
     command.envs(variables.iter().copied());
-    command.args(["-n", &n.to_string(), "--require-join", "--tag-output"]).args(options);
-    command.args(segment()).arg("--").arg(std::env::current_exe().expect("the test's own path"));
+    command.arg(std::env::current_exe().expect("the test's own path"));
     command.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);
     run(&mut command, &name)
 }
@@ -99,7 +129,8 @@ pub fn test_of(module: &str, test: &str) -> String {
 /// Runs `body` on each number of ranks in `sizes`.
 pub fn for_each_size(sizes: &[u32], body: impl Fn(&Comm)) {
     // A rank runs the body of its own job alone.
-    let own = std::env::var(onesided::launch::ENV_RANKS).ok().and_then(|n| n.parse().ok());
+    let variable = if elsewhere().is_some() { "PMI_SIZE" } else { onesided::launch::ENV_RANKS };
+    let own = std::env::var(variable).ok().and_then(|n| n.parse().ok());
     for n in sizes.iter().filter(|n| own.is_none_or(|own: u32| own == **n)) {
         spmd(*n, &body);
     }

@@ -2,7 +2,7 @@
 //! share, and what their end gives back.
 
 use crate::support;
-use crate::support::{job, occupied, spmd};
+use crate::support::{job, needs_rmarun, occupied, spmd};
 use onesided::{Comm, Comparison, ErrorClass, Group, Info, Op, Rank, SplitType, Window};
 
 /// What the members of `comm` are as ranks of the world, by their own account.
@@ -68,6 +68,9 @@ fn split_orders_by_key_and_leaves_out_the_undefined() {
 
 #[test]
 fn split_type_shared_is_everybody() {
+    if needs_rmarun("memory that all ranks share") {
+        return;
+    }
     spmd(3, |world| {
         let key = -(world.rank().0 as i32);
         let all = world.split_type(Some(SplitType::Shared), key, &Info::new()).unwrap().unwrap();
@@ -177,6 +180,9 @@ fn a_freed_communicator_is_refused_through_every_handle() {
 /// Freeing is local: no rank waits, whatever the others free, or whether they free at all.
 #[test]
 fn ranks_free_communicators_in_any_order() {
+    if needs_rmarun("signals between ranks") {
+        return;
+    }
     spmd(3, |world| {
         let me = world.rank().0;
         for _ in 0..20 {

@@ -1,12 +1,15 @@
 //! `create_group`: communicators made by their members alone (MPI-4.1 §7.4.2).
 #![cfg(feature = "test-hooks")]
 
-use crate::support::{job, spmd};
+use crate::support::{job, needs_rmarun, spmd};
 use onesided::{Comm, ErrorClass, Group, Op};
 use std::thread;
 
 #[test]
 fn members_meet_without_the_others() {
+    if needs_rmarun("signals between ranks") {
+        return;
+    }
     spmd(5, |world| {
         let me = world.rank().0;
         let group = world.group().incl(&[4, 1, 2]).unwrap();
@@ -72,6 +75,9 @@ fn groups_and_tags_are_told_apart() {
 
 #[test]
 fn who_is_not_a_member_or_comes_twice_is_refused() {
+    if needs_rmarun("signals between ranks") {
+        return;
+    }
     spmd(3, |world| {
         let me = world.rank().0;
         let others = world.group().excl(&[me]).unwrap();

@@ -1,6 +1,6 @@
 //! A rank dies in the middle of collectives: those of the others end.
 
-use crate::support::{job, spmd};
+use crate::support::{job, needs_rmarun, spmd};
 use onesided::{Comm, Error, ErrorClass, Op, Rank, UserOp};
 
 /// Runs a job that goes on without rank 1, which dies in `body`.
@@ -52,6 +52,9 @@ fn collectives_of_a_dead_rank_end() {
 
 #[test]
 fn a_failure_ends_the_job_of_those_who_wait() {
+    if needs_rmarun("a report of the rank that failed") {
+        return;
+    }
     let outcome = job(3, &[], |world| {
         if world.rank() == 1 {
             std::process::abort();
