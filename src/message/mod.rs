@@ -7,7 +7,8 @@
 //! there straight to the buffer. A longer one is in a block of the segment that its receiver returns
 //! (`mail/pool.rs`). If it is too long for that, its record has its address. The receiver then fetches it, by the
 //! kernel if it is private memory of the sender, and acknowledges it; then the send is complete. If the
-//! kernel refuses that, the sender copies it to memory of the segment.
+//! kernel refuses that, the sender copies it to memory of the segment. By another MPI, records are messages
+//! of its own (`mail/foreign.rs`), those of up to 1 MiB with their data.
 //!
 //! 1. One thread of the rank handles a whole record, one record at a time ([`mailbox`]). It never waits
 //!    for another rank meanwhile, except for the allocator.
