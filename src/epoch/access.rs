@@ -31,7 +31,7 @@ use bytemuck::Pod;
 /// # Ok(())
 /// # }
 /// ```
-pub trait Access<'b, T: Pod>: sealed::Guard<T> {
+pub trait Access<'b, T: Pod>: sealed::Lends<'b, T> {
     /// `MPI_Put` (MPI-2.2 §11.3.1): copies `origin` to `target`, from displacement `disp` on.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     #[inline(always)]
     #[track_caller]
     fn get(&self, origin: &'b mut [T], target: Rank, disp: usize) -> Result<()> {
-        self.reach(Call::Get, target)?.win.get(origin, target, disp as u64)
+        self.reach(Call::Get, target)?.win.get_later(self.buffers(), origin, target, disp as u64)
     }
 
     /// `MPI_Accumulate` (MPI-2.2 §11.3.4): combines `origin` into `target`, element by element,
@@ -160,7 +160,8 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
         T: Element,
     {
         let window = self.reach(Call::GetAccumulate, target)?;
-        window.win.get_accumulate(origin, result, op, target, disp as u64)
+        let buffers = (origin, result);
+        window.win.get_accumulate_later(self.buffers(), buffers, op, target, disp as u64)
     }
 
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): one element of [`Access::get_accumulate`].
@@ -199,7 +200,8 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
         T: Element,
     {
         let window = self.reach(Call::FetchAndOp, target)?;
-        window.win.fetch_and_op(origin, result, op, target, disp as u64)
+        let buffers = (origin, result);
+        window.win.fetch_and_op_later(self.buffers(), buffers, op, target, disp as u64)
     }
 
     /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the element by `new` if it equals
@@ -454,7 +456,8 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     where
         T: Element,
     {
-        self.reach(Call::Get, target)?.win.get_shaped(origin.into(), target, disp as u64, shape)
+        let window = self.reach(Call::Get, target)?;
+        window.win.get_shaped(self.buffers(), origin.into(), target, disp as u64, shape)
     }
 
     /// [`Access::accumulate`] into the elements of a shape, counted from `disp` on.
@@ -538,7 +541,7 @@ pub trait Access<'b, T: Pod>: sealed::Guard<T> {
     {
         let buffers = (origin.into(), result.into());
         let window = self.reach(Call::GetAccumulate, target)?;
-        window.win.get_accumulate_shaped(buffers, op, target, disp as u64, shape)
+        window.win.get_accumulate_shaped(self.buffers(), buffers, op, target, disp as u64, shape)
     }
 }
 
@@ -705,6 +708,7 @@ pub(super) mod sealed {
     use crate::call::Call;
     use crate::error::Result;
     use crate::group::Rank;
+    use crate::ops::Buffers;
     use bytemuck::Pod;
 
     /// What an access epoch's guard lends to [`super::Access`].
@@ -726,5 +730,10 @@ pub(super) mod sealed {
                 _ => Ok(self.window()),
             }
         }
+    }
+
+    /// A guard that keeps buffers borrowed.
+    pub trait Lends<'b, T: Pod>: Guard<T> {
+        fn buffers(&self) -> &Buffers<'b>;
     }
 }

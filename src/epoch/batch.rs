@@ -1,6 +1,9 @@
 //! Operations between two flushes of a lock epoch: their buffers can be reused when the batch ends.
 
-use super::access::{Access, sealed::Guard};
+use super::access::{
+    Access,
+    sealed::{Guard, Lends},
+};
 use super::{Buffers, Window};
 use crate::error::Result;
 use crate::group::Rank;
@@ -37,12 +40,12 @@ pub struct Batch<'e, 'b, T: Pod> {
     window: &'e Window<T>,
     locked: Option<Rank>,
     open: bool,
-    _buffers: Buffers<'b>,
+    buffers: Buffers<'b>,
 }
 
 impl<'e, T: Pod> Batch<'e, '_, T> {
     pub(super) fn new(window: &'e Window<T>, locked: Option<Rank>) -> Self {
-        Batch { window, locked, open: true, _buffers: Buffers::new() }
+        Batch { window, locked, open: true, buffers: Buffers::new() }
     }
 
     /// `MPI_Win_flush_all`, or `MPI_Win_flush` of the locked rank: the operations of the batch are complete at origin and targets, and their
@@ -97,6 +100,13 @@ impl<T: Pod> Guard<T> for Batch<'_, '_, T> {
     #[inline(always)]
     fn locked(&self) -> Option<Rank> {
         self.locked
+    }
+}
+
+impl<'b, T: Pod> Lends<'b, T> for Batch<'_, 'b, T> {
+    #[inline(always)]
+    fn buffers(&self) -> &Buffers<'b> {
+        &self.buffers
     }
 }
 

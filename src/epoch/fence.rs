@@ -1,6 +1,9 @@
 //! Fence epochs (MPI-2.2 §11.4.1).
 
-use super::access::{Access, sealed::Guard};
+use super::access::{
+    Access,
+    sealed::{Guard, Lends},
+};
 use super::{Buffers, Window, WindowView};
 #[cfg(doc)]
 use crate::error::Error;
@@ -25,7 +28,7 @@ use std::panic::Location;
 #[must_use = "the epoch stays open until it is fenced again or closed"]
 pub struct FenceEpoch<'w, 'b, T: Pod> {
     window: &'w mut Window<T>,
-    _buffers: Buffers<'b>,
+    buffers: Buffers<'b>,
 }
 
 /// The operations of one [`FenceEpoch::step`].
@@ -52,7 +55,7 @@ pub struct FenceEpoch<'w, 'b, T: Pod> {
 #[derive(Debug)]
 pub struct FenceStep<'a, 'b, T: Pod> {
     window: &'a Window<T>,
-    _buffers: Buffers<'b>,
+    buffers: Buffers<'b>,
 }
 
 impl<T: Pod> Window<T> {
@@ -77,7 +80,7 @@ impl<T: Pod> Window<T> {
     pub fn fence_with<'b>(&mut self, assert: FenceAssert) -> Result<FenceEpoch<'_, 'b, T>> {
         self.win.fence_with(assert)?;
         self.fenced = Some(Location::caller());
-        Ok(FenceEpoch { window: self, _buffers: Buffers::new() })
+        Ok(FenceEpoch { window: self, buffers: Buffers::new() })
     }
 
     /// [`Window::fence`], `operations`, and [`FenceEpoch::close`]: the operations are complete on every rank when it
@@ -142,7 +145,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
         let window = self.window;
         window.win.fence_with(assert)?;
         window.fenced = Some(Location::caller());
-        Ok(FenceEpoch { window, _buffers: Buffers::new() })
+        Ok(FenceEpoch { window, buffers: Buffers::new() })
     }
 
     /// Runs `operations` and completes what they issue by a `MPI_Win_fence` on every rank; this guard is
@@ -175,7 +178,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
         operations: impl FnOnce(&FenceStep<'_, 'c, T>) -> Result<R>,
     ) -> Result<R> {
         // `'c` is the caller's: a borrow for it outlives this call with its fence.
-        let step = FenceStep { window: self.window, _buffers: Buffers::new() };
+        let step = FenceStep { window: self.window, buffers: Buffers::new() };
         let issued = operations(&step);
         let fenced = self.window.win.fence();
         let result = issued?;
@@ -219,12 +222,26 @@ impl<T: Pod> Guard<T> for FenceEpoch<'_, '_, T> {
     }
 }
 
+impl<'b, T: Pod> Lends<'b, T> for FenceEpoch<'_, 'b, T> {
+    #[inline(always)]
+    fn buffers(&self) -> &Buffers<'b> {
+        &self.buffers
+    }
+}
+
 impl<'b, T: Pod> Access<'b, T> for FenceEpoch<'_, 'b, T> {}
 
 impl<T: Pod> Guard<T> for FenceStep<'_, '_, T> {
     #[inline]
     fn window(&self) -> &Window<T> {
         self.window
+    }
+}
+
+impl<'b, T: Pod> Lends<'b, T> for FenceStep<'_, 'b, T> {
+    #[inline(always)]
+    fn buffers(&self) -> &Buffers<'b> {
+        &self.buffers
     }
 }
 

@@ -1,6 +1,9 @@
 //! Locks of one target (MPI-2.2 §11.4.3).
 
-use super::access::{Access, PassiveAccess, sealed::Guard};
+use super::access::{
+    Access, PassiveAccess,
+    sealed::{Guard, Lends},
+};
 use super::{Batch, Buffers, Window};
 use crate::call::Call;
 #[cfg(doc)]
@@ -38,7 +41,7 @@ pub struct LockEpoch<'w, 'b, T: Pod> {
     window: &'w Window<T>,
     target: Rank,
     open: bool,
-    _buffers: Buffers<'b>,
+    buffers: Buffers<'b>,
 }
 
 impl<T: Pod> Window<T> {
@@ -68,7 +71,7 @@ impl<T: Pod> Window<T> {
         assert: LockAssert,
     ) -> Result<LockEpoch<'_, 'b, T>> {
         self.win.lock_with(lock_type, target, assert).map_err(|error| self.explained(error))?;
-        Ok(LockEpoch { window: self, target, open: true, _buffers: Buffers::new() })
+        Ok(LockEpoch { window: self, target, open: true, buffers: Buffers::new() })
     }
 
     /// The window, for `call` on `target` by a guard that has locked another rank. It is refused if a
@@ -143,6 +146,13 @@ impl<T: Pod> Guard<T> for LockEpoch<'_, '_, T> {
     #[inline(always)]
     fn locked(&self) -> Option<Rank> {
         Some(self.target)
+    }
+}
+
+impl<'b, T: Pod> Lends<'b, T> for LockEpoch<'_, 'b, T> {
+    #[inline(always)]
+    fn buffers(&self) -> &Buffers<'b> {
+        &self.buffers
     }
 }
 

@@ -1,6 +1,9 @@
 //! A shared lock of every target (MPI-4.1 §12.5.3).
 
-use super::access::{Access, PassiveAccess, sealed::Guard};
+use super::access::{
+    Access, PassiveAccess,
+    sealed::{Guard, Lends},
+};
 use super::{Batch, Buffers, Window, WindowView};
 use crate::datatype::{Element, Integer};
 #[cfg(doc)]
@@ -35,7 +38,7 @@ use bytemuck::Pod;
 pub struct LockAllEpoch<'w, 'b, T: Pod> {
     pub(super) window: &'w Window<T>,
     open: bool,
-    _buffers: Buffers<'b>,
+    buffers: Buffers<'b>,
 }
 
 impl<T: Pod> Window<T> {
@@ -59,7 +62,7 @@ impl<T: Pod> Window<T> {
     #[track_caller]
     pub fn lock_all_with<'b>(&mut self, assert: LockAssert) -> Result<LockAllEpoch<'_, 'b, T>> {
         self.win.lock_all_with(assert).map_err(|error| self.explained(error))?;
-        Ok(LockAllEpoch { window: self, open: true, _buffers: Buffers::new() })
+        Ok(LockAllEpoch { window: self, open: true, buffers: Buffers::new() })
     }
 }
 
@@ -256,6 +259,13 @@ impl<T: Pod> Guard<T> for LockAllEpoch<'_, '_, T> {
     #[inline]
     fn window(&self) -> &Window<T> {
         self.window
+    }
+}
+
+impl<'b, T: Pod> Lends<'b, T> for LockAllEpoch<'_, 'b, T> {
+    #[inline(always)]
+    fn buffers(&self) -> &Buffers<'b> {
+        &self.buffers
     }
 }
 

@@ -26,21 +26,4 @@ pub use shared::SharedPart;
 pub use view::WindowView;
 pub use window::Window;
 
-use std::marker::PhantomData;
-
-/// Keeps the origin buffers of an epoch borrowed until the epoch's guard is gone.
-///
-/// Invariant in `'b`, so that no operation can be given a buffer that is borrowed for less; and
-/// with a destructor, so that the borrow lasts until the guard is dropped, used or not.
-#[derive(Debug)]
-struct Buffers<'b>(PhantomData<fn(&'b mut ()) -> &'b mut ()>);
-
-impl Buffers<'_> {
-    fn new() -> Self {
-        Buffers(PhantomData)
-    }
-}
-
-impl Drop for Buffers<'_> {
-    fn drop(&mut self) {}
-}
+use crate::ops::Buffers;

@@ -1,6 +1,9 @@
 //! Post, start, complete, wait, test (MPI-2.2 §11.4.2).
 
-use super::access::{Access, sealed::Guard};
+use super::access::{
+    Access,
+    sealed::{Guard, Lends},
+};
 use super::{Buffers, Window, WindowView};
 #[cfg(doc)]
 use crate::error::Error;
@@ -87,7 +90,7 @@ pub struct ExposureSide<'w, T: Pod> {
 pub struct AccessEpoch<'a, 'b, T: Pod> {
     window: &'a Window<T>,
     open: bool,
-    _buffers: Buffers<'b>,
+    buffers: Buffers<'b>,
 }
 
 /// The epoch from post to wait: the ranks of the group given to post may access this rank's part.
@@ -151,7 +154,7 @@ impl<T: Pod> AccessSide<'_, T> {
             .win
             .start_with(targets, assert)
             .map_err(|error| self.window.explained(error))?;
-        Ok(AccessEpoch { window: self.window, open: true, _buffers: Buffers::new() })
+        Ok(AccessEpoch { window: self.window, open: true, buffers: Buffers::new() })
     }
 }
 
@@ -212,6 +215,13 @@ impl<T: Pod> Guard<T> for AccessEpoch<'_, '_, T> {
     #[inline]
     fn window(&self) -> &Window<T> {
         self.window
+    }
+}
+
+impl<'b, T: Pod> Lends<'b, T> for AccessEpoch<'_, 'b, T> {
+    #[inline(always)]
+    fn buffers(&self) -> &Buffers<'b> {
+        &self.buffers
     }
 }
 

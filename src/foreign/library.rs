@@ -3,15 +3,17 @@
 #![allow(unsafe_code, reason = "loads a library and calls its functions")]
 
 use super::abi::{self, ForeignStatus, Handle};
-use super::{ForeignComm, ForeignError, ForeignResult, ForeignWindow, mail};
+use super::flight::{Effect, Flight, StagedMemory, staged};
+use super::{ForeignComm, ForeignError, ForeignResult, ForeignWindow, Results, mail};
 use crate::datatype::{Element, Integer};
 use crate::op::Op;
 use crate::prim::give_way;
 use crate::shm::{Direction, Piece, Span, is_forked};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
+use std::ops::Range;
 use std::ptr::{from_mut, from_ref, null, null_mut};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The functions of a library that return an error code. Those under `safe` take no address but of one
@@ -332,14 +334,136 @@ impl ForeignPart {
     }
 }
 
+/// A result that the other MPI writes into memory of its own.
+pub(super) struct PendingResult {
+    window: Arc<ForeignWindow>,
+    rank: u32,
+    /// It is there when the part has had more landings.
+    landings: u64,
+    memory: StagedMemory,
+    /// Where its bytes belong, one run after the other.
+    to: Vec<(*mut u8, usize)>,
+}
+
+// SAFETY: the runs belong to this value alone until it is delivered (`PendingResult::new`).
+unsafe impl Send for PendingResult {}
+
+impl PendingResult {
+    /// A result of an operation on the part of `rank`, begun when that part had had `landings` landings.
+    ///
+    /// # Safety
+    /// 1. The runs `to` are valid for writes, and not accessed, until this value is delivered or leaked.
+    /// 2. They have as many bytes as its memory, at most.
+    unsafe fn new(
+        (window, rank, landings): (&Arc<ForeignWindow>, u32, u64),
+        memory: StagedMemory,
+        to: Vec<(*mut u8, usize)>,
+    ) -> PendingResult {
+        PendingResult { window: window.clone(), rank, landings, memory, to }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.memory[..])
+    }
+
+    /// Completes the operation, and writes the result into its buffer.
+    pub(super) fn deliver(self) {
+        let PendingResult { window, rank, landings, memory, to } = self;
+        window.await_landing(rank, landings);
+        let mut from = memory.as_ptr().cast::<u8>();
+        for (start, bytes) in to {
+            // SAFETY: the obligations of `PendingResult::new`; the other MPI has written the memory.
+            unsafe { start.copy_from_nonoverlapping(from, bytes) };
+            from = from.wrapping_add(bytes);
+        }
+    }
+}
+
+/// The bytes of `n` elements from `at` on.
+fn run_of<T>(at: u64, n: usize) -> [Range<u64>; 1] {
+    let run = at..at + (n * size_of::<T>()) as u64;
+    [run]
+}
+
+/// A copy of the elements.
+fn copied<T: Element>(elements: &[T]) -> StagedMemory {
+    let mut memory = staged(size_of_val(elements));
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut memory);
+    bytes[..size_of_val(elements)].copy_from_slice(bytemuck::cast_slice(elements));
+    memory
+}
+
+/// The pieces with their own bytes in that memory, one behind the other.
+fn placed_in(memory: &mut StagedMemory, pieces: &[Piece]) -> Vec<Piece> {
+    let mut next = memory.as_mut_ptr().cast::<u8>();
+    let place = |piece: &Piece| {
+        let own = next;
+        next = next.wrapping_add(piece.bytes);
+        Piece { own, ..*piece }
+    };
+    pieces.iter().map(place).collect()
+}
+
 impl ForeignWindow {
-    /// Copies a piece to the part of `rank`, or from there; its other address is an offset in that part.
-    /// [`ForeignWindow::flush`] completes it.
+    /// Copies pieces to the part of `rank`, or from there; their other addresses are offsets in that part.
+    /// Those of a get are there when the call returns, or, if it has `results`, when these are delivered.
+    ///
+    /// # Safety
+    /// 1. The own bytes are valid for reads, or, of [`Direction::Get`], for writes, and nothing accesses them
+    ///    meanwhile: until the call returns; those of a get with `results` until these are delivered or leaked.
+    /// 2. The pieces do not overlap where they are written.
+    pub(crate) unsafe fn move_pieces(
+        self: &Arc<Self>,
+        direction: Direction,
+        rank: u32,
+        pieces: &[Piece],
+        results: Option<&Results>,
+    ) -> ForeignResult<()> {
+        let run = |piece: &Piece| piece.other as u64..piece.other as u64 + piece.bytes as u64;
+        let runs: Vec<_> = pieces.iter().map(run).collect();
+        let bytes = pieces.iter().map(|piece| piece.bytes).sum();
+        let access = if direction == Direction::Put { Effect::Write } else { Effect::Read };
+        let mut flight = self.begin(rank, &runs, access, bytes);
+        let stays = Flight::can_stay(&runs, bytes);
+        if !stays || direction == Direction::Get && results.is_none() {
+            // SAFETY: the caller's obligations, until the flush.
+            let moved =
+                pieces.iter().try_for_each(|one| unsafe { self.issue(direction, rank, one) });
+            // Also those before one that failed.
+            self.land(rank, &mut flight);
+            return moved;
+        }
+        let mut memory = staged(bytes);
+        let copies = placed_in(&mut memory, pieces);
+        if direction == Direction::Put {
+            for (copy, piece) in copies.iter().zip(pieces) {
+                // SAFETY: the caller's obligation; the copies have as many bytes.
+                unsafe { copy.own.copy_from_nonoverlapping(piece.own, piece.bytes) };
+            }
+        }
+        // SAFETY: the copies are in `memory`, which flight or results keep until they are complete.
+        let moved = copies.iter().try_for_each(|one| unsafe { self.issue(direction, rank, one) });
+        let landings = flight.landings;
+        match results.filter(|_| direction == Direction::Get) {
+            None => flight.add(&runs, access, bytes, Some(memory)),
+            Some(results) => {
+                flight.add(&runs, access, bytes, None);
+                drop(flight);
+                let to = pieces.iter().map(|piece| (piece.own, piece.bytes)).collect();
+                let issued = (self, rank, landings);
+                // SAFETY: 1. of the caller; 2. as many bytes.
+                results.add(unsafe { PendingResult::new(issued, memory, to) });
+            }
+        }
+        moved
+    }
+
+    /// Begins to copy a piece.
     ///
     /// # Safety
     /// Until it is complete, the own bytes are valid for reads and not written, or, of [`Direction::Get`], valid
     /// for writes and not accessed.
-    pub(crate) unsafe fn move_piece(
+    unsafe fn issue(
         &self,
         direction: Direction,
         rank: u32,
@@ -367,22 +491,25 @@ impl ForeignWindow {
         rank: u32,
         at: u64,
     ) -> ForeignResult<()> {
-        let (n, datatype) = (origin.len() as i64, abi::datatype(T::DATATYPE));
-        // SAFETY: a live window in lock_all; the buffer is a slice until the flush.
-        let code = unsafe {
-            (functions().accumulate)(
-                origin.as_ptr().cast(),
-                n,
-                datatype,
-                rank as c_int,
-                self.place(rank, at),
-                n,
-                datatype,
-                abi::op(op),
-                self.data,
-            )
+        let (n, bytes) = (origin.len(), size_of_val(origin));
+        let (datatype, op) = (abi::datatype(T::DATATYPE), abi::op(op));
+        let (runs, access) = (run_of::<T>(at, n), Effect::Update(datatype, op));
+        let (at, target, n) = (self.place(rank, at), rank as c_int, n as i64);
+        let mut flight = self.begin(rank, &runs, access, bytes);
+        let function = functions().accumulate;
+        // SAFETY: a live window in lock_all; its callers keep `n` elements there until they are complete.
+        let issue = |from: From| unsafe {
+            checked(function(from, n, datatype, target, at, n, datatype, op, self.data))
         };
-        self.completed(code, rank)
+        if !Flight::can_stay(&runs, bytes) {
+            let issued = issue(origin.as_ptr().cast());
+            self.land(rank, &mut flight);
+            return issued;
+        }
+        let memory = copied(origin);
+        let issued = issue(memory.as_ptr().cast());
+        flight.add(&runs, access, bytes, Some(memory));
+        issued
     }
 
     /// [`ForeignWindow::accumulate`] whose `result` receives the values before. [`Op::NoOp`] needs no `origin`.
@@ -394,24 +521,76 @@ impl ForeignWindow {
         rank: u32,
         at: u64,
     ) -> ForeignResult<()> {
-        let (n, datatype) = (result.len() as i64, abi::datatype(T::DATATYPE));
-        let (from, to) = (origin.as_ptr().cast(), result.as_mut_ptr().cast());
+        let access = Effect::Update(abi::datatype(T::DATATYPE), abi::op(op));
+        let runs = run_of::<T>(at, result.len());
+        let mut flight = self.begin(rank, &runs, access, size_of_val(result));
+        let buffers = (origin.as_ptr(), origin.len(), result.as_mut_ptr(), result.len());
+        // SAFETY: slices until the flush.
+        let issued = unsafe { self.issue_fetch(buffers, op, rank, at) };
+        self.land(rank, &mut flight);
+        issued
+    }
+
+    /// [`ForeignWindow::fetch`] of `n` elements, which are at `result` when the `results` are delivered.
+    ///
+    /// # Safety
+    /// The elements at `result` are valid for writes, and not accessed, until the results are delivered or leaked.
+    pub(crate) unsafe fn fetch_later<T: Element>(
+        self: &Arc<Self>,
+        origin: &[T],
+        (result, n): (*mut u8, usize),
+        (op, rank, at): (Op, u32, u64),
+        results: &Results,
+    ) -> ForeignResult<()> {
+        let (runs, bytes) = (run_of::<T>(at, n), n * size_of::<T>());
+        if !Flight::can_stay(&runs, 2 * bytes) {
+            let mut before = vec![T::zeroed(); n];
+            self.fetch(origin, &mut before, op, rank, at)?;
+            // SAFETY: the caller's obligation; `before` has as many elements.
+            unsafe { result.copy_from_nonoverlapping(before.as_ptr().cast(), bytes) };
+            return Ok(());
+        }
+        let access = Effect::Update(abi::datatype(T::DATATYPE), abi::op(op));
+        let mut flight = self.begin(rank, &runs, access, 2 * bytes);
+        let (from, mut memory) = (copied(origin), staged(bytes));
+        let buffers = (from.as_ptr().cast::<T>(), origin.len(), memory.as_mut_ptr().cast(), n);
+        // SAFETY: flight and results keep the memory until it is complete.
+        let issued = unsafe { self.issue_fetch(buffers, op, rank, at) };
+        let landings = flight.landings;
+        flight.add(&runs, access, 2 * bytes, Some(from));
+        drop(flight);
+        let pending = ((self, rank, landings), vec![(result, bytes)]);
+        // SAFETY: 1. the caller's obligation; 2. as many bytes.
+        results.add(unsafe { PendingResult::new(pending.0, memory, pending.1) });
+        issued
+    }
+
+    /// Begins a fetch: the origin with its number of elements, and the result.
+    ///
+    /// # Safety
+    /// Until it is complete, the elements of the origin are valid for reads and not written; those of the result
+    /// valid for writes and not accessed.
+    unsafe fn issue_fetch<T: Element>(
+        &self,
+        (origin, given, result, n): (*const T, usize, *mut T, usize),
+        op: Op,
+        rank: u32,
+        at: u64,
+    ) -> ForeignResult<()> {
+        let (from, to, datatype) = (origin.cast(), result.cast(), abi::datatype(T::DATATYPE));
         let (at, op, target) = (self.place(rank, at), abi::op(op), rank as c_int);
-        let code = if let ([_], [_]) = (origin, &*result) {
-            let fetch_and_op = functions().fetch_and_op;
-            // SAFETY: a live window in lock_all; the buffers are one element each until the flush.
-            unsafe { fetch_and_op(from, to, datatype, target, at, op, self.data) }
-        } else {
-            let (given, function) = (origin.len() as i64, functions().get_accumulate);
-            let (from, given) = if given == n { (from, n) } else { (null(), 0) };
-            // SAFETY: as above, of slices of `n` elements; the other MPI reads no origin of NO_OP.
-            unsafe {
-                function(
-                    from, given, datatype, to, n, datatype, target, at, n, datatype, op, self.data,
-                )
-            }
-        };
-        self.completed(code, rank)
+        if (given, n) == (1, 1) {
+            let function = functions().fetch_and_op;
+            // SAFETY: a live window in lock_all; of the buffers, the caller's obligation.
+            return checked(unsafe { function(from, to, datatype, target, at, op, self.data) });
+        }
+        let function = functions().get_accumulate;
+        let (from, given) = if given == n { (from, n as i64) } else { (null(), 0) };
+        let n = n as i64;
+        // SAFETY: as above; the other MPI reads no origin of NO_OP.
+        checked(unsafe {
+            function(from, given, datatype, to, n, datatype, target, at, n, datatype, op, self.data)
+        })
     }
 
     /// `MPI_Compare_and_swap`; the value before.
@@ -423,20 +602,17 @@ impl ForeignWindow {
         at: u64,
     ) -> ForeignResult<T> {
         let mut before = T::zeroed();
+        let (datatype, target) = (abi::datatype(T::DATATYPE), rank as c_int);
+        let access = Effect::Update(datatype, abi::OP_NULL);
+        let mut flight = self.begin(rank, &run_of::<T>(at, 1), access, size_of::<T>());
+        let [new, compare] = [new, compare].map(|one| from_ref(one).cast());
+        let (to, at) = (from_mut(&mut before).cast(), self.place(rank, at));
+        let function = functions().compare_and_swap;
         // SAFETY: a live window in lock_all; the buffers are one element each until the flush.
-        let code = unsafe {
-            (functions().compare_and_swap)(
-                from_ref(new).cast(),
-                from_ref(compare).cast(),
-                from_mut(&mut before).cast(),
-                abi::datatype(T::DATATYPE),
-                rank as c_int,
-                self.place(rank, at),
-                self.data,
-            )
-        };
-        self.completed(code, rank)?;
-        Ok(before)
+        let issued =
+            checked(unsafe { function(new, compare, to, datatype, target, at, self.data) });
+        self.land(rank, &mut flight);
+        issued.map(|()| before)
     }
 }
 
@@ -563,7 +739,7 @@ pub(crate) fn leave_well() {
     let _ = LEFT.set(());
 }
 
-/// Makes the end of the process the end of its job, by finalize or abort (invariant 4).
+/// Makes the end of the process the end of its job, by finalize or abort (invariant 5).
 fn watch_exit() -> std::result::Result<(), String> {
     unsafe extern "C" {
         /// glibc's `atexit` whose function gets the exit status.

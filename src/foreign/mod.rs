@@ -5,23 +5,29 @@
 //! an allgather, messages, and windows of bytes that stay in one epoch.
 //!
 //! Invariants:
-//! 1. Operations stay eager. The other MPI's window is in an epoch of lock_all from its creation to its
-//!    end, and each operation is flushed before it returns. So the caller may reuse a buffer when the
-//!    call returns, as everywhere in this library. Active target synchronisation of the other MPI
-//!    could not promise that, because it has no flush.
-//! 2. So synchronisation uses other calls. A fence is an allgather. Post, start, complete and wait are
+//! 1. The other MPI's window is in an epoch of lock_all from its creation to its end. An operation is under
+//!    way until a call that completes it flushes its target; active target synchronisation of the other
+//!    MPI has no flush. Operations of this rank on the same bytes that the other MPI might reorder are kept
+//!    apart by a flush, so a rank's own operations take effect in the order of their calls.
+//! 2. An operation under way uses memory of the library, never a buffer of the program: guards can be
+//!    leaked, and then nothing keeps the buffer borrowed. Origins are copied. Results belong to the guard
+//!    that keeps their buffers borrowed, which writes them there at its end. What needs too much memory, or
+//!    has no such guard, is flushed before its call returns.
+//! 3. So synchronisation uses other calls. A fence is an allgather. Post, start, complete and wait are
 //!    messages without data. A lock is the other MPI's, on a second window only for locks, and is held
 //!    when the call returns.
-//! 3. The memory of a window must have the unified model.
-//! 4. A process that ends without finalizing aborts the job (MPI_Abort), so that no rank waits for it.
-//! 5. Messages of the program are matched by this library. The other MPI only moves their records
+//! 4. The memory of a window must have the unified model.
+//! 5. A process that ends without finalizing aborts the job (MPI_Abort), so that no rank waits for it.
+//! 6. Messages of the program are matched by this library. The other MPI only moves their records
 //!    (`mail.rs`). So a rank that waits here for the other MPI handles records meanwhile
 //!    ([`make_progress`]), as every wait for other ranks does.
 
 mod abi;
 mod comm;
+mod flight;
 mod library;
 mod mail;
+mod results;
 mod window;
 
 use crate::error::{Error, Place};
@@ -31,6 +37,7 @@ pub(crate) use library::{
     ForeignDuplicate, ForeignMessage, ForeignPart, join, leave_well, make_progress,
 };
 pub(crate) use mail::{is_crowded, next_record, send_record};
+pub(crate) use results::Results;
 pub(crate) use window::{ForeignWindow, Lock};
 
 /// An error of the other MPI.

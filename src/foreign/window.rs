@@ -1,6 +1,7 @@
-//! Windows of bytes in the other MPI's memory (module head, invariants 1 to 3).
+//! Windows of bytes in the other MPI's memory (module head, invariants 1 to 4).
 
 use super::abi::{self, Handle};
+use super::flight::{Effect, Flight};
 use super::library::{
     ForeignPart, ForeignSource, allocate, checked, create, functions, give_up, is_unified,
     read_word,
@@ -8,6 +9,8 @@ use super::library::{
 use super::{ForeignComm, ForeignError, ForeignResult};
 use crate::shm::Span;
 use std::ffi::c_int;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The tags of messages without data.
 const POST: c_int = 1;
@@ -31,6 +34,9 @@ pub(crate) struct ForeignWindow {
     own: Span,
     /// For each rank, the bytes of the other MPI's memory before its part.
     before: Box<[u64]>,
+    /// What is under way to each part. Locked from the beginning of an operation to the end of its call,
+    /// and while its part is flushed, so that a thread that meets a flush has its operations complete too.
+    flights: Box<[Mutex<Flight>]>,
 }
 
 impl ForeignWindow {
@@ -64,7 +70,8 @@ impl ForeignWindow {
         }
         checked((functions().lock_all)(abi::MODE_NOCHECK, data))?;
         let before = vec![before; comm.size as usize].into();
-        let window = ForeignWindow { data, locks, comm, own, before };
+        let flights = (0..comm.size).map(|_| Mutex::default()).collect();
+        let window = ForeignWindow { data, locks, comm, own, before, flights };
         window.sync()?;
         Ok(window)
     }
@@ -72,14 +79,16 @@ impl ForeignWindow {
     /// `MPI_Win_free`: the last call. Collective; blocks until every rank has called it.
     pub(crate) fn free(&self) -> ForeignResult<()> {
         checked((functions().unlock_all)(self.data))?;
+        (0..self.comm.size).for_each(|rank| self.flight(rank).land());
         for mut window in [self.data, self.locks] {
             checked((functions().win_free)(&mut window))?;
         }
         self.comm.free()
     }
 
-    /// The own memory.
+    /// The own memory, in which this rank's operations are complete.
     pub(crate) fn own(&self) -> Span {
+        self.complete_at(self.comm.rank);
         self.own
     }
 
@@ -88,18 +97,58 @@ impl ForeignWindow {
         (self.before[rank as usize] + at) as isize
     }
 
+    // Completion (invariants 1 and 2).
+
+    fn flight(&self, rank: u32) -> MutexGuard<'_, Flight> {
+        self.flights[rank as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins an operation on those bytes of the part of `rank`.
+    pub(super) fn begin(
+        &self,
+        rank: u32,
+        runs: &[Range<u64>],
+        access: Effect,
+        bytes: usize,
+    ) -> MutexGuard<'_, Flight> {
+        let mut flight = self.flight(rank);
+        if !flight.admits(runs, access, bytes) {
+            self.land(rank, &mut flight);
+        }
+        flight
+    }
+
     /// Completes the operations on the part of `rank`. If that fails, the other MPI may still access
-    /// their buffers, so the job ends.
-    pub(crate) fn flush(&self, rank: u32) {
+    /// their memory, so the job ends.
+    pub(super) fn land(&self, rank: u32, flight: &mut Flight) {
         if let Err(refusal) = checked((functions().flush)(rank as c_int, self.data)) {
             give_up(&refusal);
         }
+        flight.land();
     }
 
-    pub(super) fn completed(&self, code: c_int, rank: u32) -> ForeignResult<()> {
-        checked(code)?;
-        self.flush(rank);
-        Ok(())
+    /// Completes the operations on the part of `rank`, if any are under way. A number that is no rank has
+    /// no part.
+    pub(crate) fn complete_at(&self, rank: u32) {
+        if rank < self.comm.size {
+            let mut flight = self.flight(rank);
+            if !flight.is_empty() {
+                self.land(rank, &mut flight);
+            }
+        }
+    }
+
+    /// [`ForeignWindow::complete_at`] for all parts.
+    pub(crate) fn complete_all(&self) {
+        (0..self.comm.size).for_each(|rank| self.complete_at(rank));
+    }
+
+    /// Returns when the part of `rank` has had more landings than those.
+    pub(super) fn await_landing(&self, rank: u32, landings: u64) {
+        let mut flight = self.flight(rank);
+        if flight.landings == landings {
+            self.land(rank, &mut flight);
+        }
     }
 
     // Synchronisation.
@@ -113,6 +162,7 @@ impl ForeignWindow {
     /// An allgather of one byte from each rank; returns them in rank order.
     pub(crate) fn fence(&self, mine: u8) -> ForeignResult<Vec<u8>> {
         let mut all = vec![0; self.comm.size as usize];
+        self.complete_all();
         self.sync()?;
         self.comm.allgather(&[mine], &mut all)?;
         self.sync()?;
@@ -130,8 +180,9 @@ impl ForeignWindow {
         targets.iter().try_for_each(|target| self.comm.hear(*target, POST))
     }
 
-    /// Sends a complete to each of `targets`. Does not block.
+    /// Completes the operations on `targets`, and sends a complete to each of them.
     pub(crate) fn complete(&self, targets: &[u32]) -> ForeignResult<()> {
+        targets.iter().for_each(|target| self.complete_at(*target));
         targets.iter().try_for_each(|target| self.comm.notify(*target, COMPLETE))
     }
 
@@ -160,12 +211,18 @@ impl ForeignWindow {
         };
         checked((functions().lock)(kind, rank as c_int, 0, self.locks))?;
         read_word(self.locks, rank)?;
+        self.flight(rank).is_locked = true;
         self.sync()
     }
 
+    /// Completes the operations on the part of `rank`, and unlocks it, unless its lock was only asserted.
     pub(crate) fn unlock(&self, rank: u32) -> ForeignResult<()> {
+        self.complete_at(rank);
         self.sync()?;
-        checked((functions().unlock)(rank as c_int, self.locks))
+        match std::mem::take(&mut self.flight(rank).is_locked) {
+            true => checked((functions().unlock)(rank as c_int, self.locks)),
+            false => Ok(()),
+        }
     }
 
     /// Locks all parts, shared, one after another in the order of the ranks. So a rank that holds several

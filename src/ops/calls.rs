@@ -3,6 +3,7 @@
 //! accesses to the own part come last.
 
 use super::Layout;
+use super::borrowed::Buffers;
 use super::buffer::{Origin, OriginMut};
 use super::request::Request;
 use super::transfer::Transfer;
@@ -10,6 +11,7 @@ use super::update::{Swap, Update};
 use crate::call::Call;
 use crate::datatype::{Element, Integer, Shape, Shaped, ShapedMut};
 use crate::error::{Error, Result};
+use crate::foreign::Results;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::sync::notify::{self, NotifyCounter};
@@ -114,19 +116,32 @@ impl Win {
         self.communication().transfer(Transfer::get_layout(origin, target, disp, layout))
     }
 
-    /// [`Win::get_layout`] of the elements of a shape to as many.
+    /// [`Win::get`] that may be complete only when these buffers are no longer borrowed.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn get_shaped<'s, T: Element>(
+    pub(crate) fn get_later<'b, T: Pod>(
         &self,
-        origin: ShapedMut<'s, 's, T>,
+        buffers: &Buffers<'b>,
+        origin: &'b mut [T],
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        self.communication().transfer(Transfer::get_later(buffers, origin, target, disp))
+    }
+
+    /// [`Win::get_layout`] of the elements of a shape to as many, likewise.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn get_shaped<'b, 's, T: Element>(
+        &self,
+        buffers: &Buffers<'b>,
+        origin: ShapedMut<'b, 's, T>,
         target: Rank,
         disp: u64,
         shape: &Shape<T>,
     ) -> Result<()> {
-        let (found, origin, layout) =
-            (origin.len(), OriginMut::of(origin), Layout::of_shape(shape));
-        let transfer = Transfer::get_between(Call::Get, origin, target, disp, layout);
+        let (found, layout) = (origin.len(), Layout::of_shape(shape));
+        let transfer = Transfer::get_shaped_later(buffers, origin, target, disp, layout);
         self.communication().transfer_shaped(transfer, found, shape)
     }
 
@@ -270,7 +285,22 @@ impl Win {
         target: Rank,
         disp: u64,
     ) -> Result<()> {
-        self.communication().fetch(Call::GetAccumulate, (origin, result), op, target, disp)
+        self.communication().fetch(Call::GetAccumulate, (origin, result), op, target, disp, None)
+    }
+
+    /// [`Win::get_accumulate`] that may be complete only when these buffers are no longer borrowed.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn get_accumulate_later<'b, T: Element>(
+        &self,
+        buffers: &Buffers<'b>,
+        (origin, result): (&'b [T], &'b mut [T]),
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let (call, results) = (Call::GetAccumulate, Some(buffers.results()));
+        self.communication().fetch(call, (origin, result), op, target, disp, results)
     }
 
     /// `MPI_Get_accumulate` with any layouts (MPI-4.1 §12.3.4). `result` receives all elements of
@@ -299,9 +329,10 @@ impl Win {
 
     /// [`Win::get_accumulate_layout`] of elements into as many of a shape.
     #[track_caller]
-    pub(crate) fn get_accumulate_shaped<'s, T: Element>(
+    pub(crate) fn get_accumulate_shaped<'b, 's, T: Element>(
         &self,
-        (origin, result): (Shaped<'s, 's, T>, ShapedMut<'s, 's, T>),
+        buffers: &Buffers<'b>,
+        (origin, result): (Shaped<'b, 's, T>, ShapedMut<'b, 's, T>),
         op: Op,
         target: Rank,
         disp: u64,
@@ -312,8 +343,8 @@ impl Win {
             parts.check_len(call, origin.len(), shape)?;
         }
         parts.check_len(call, result.len(), shape)?;
-        let (origin, result) = (Origin::of(origin), OriginMut::of(result));
-        self.get_accumulate_layout(origin, result, op, target, disp, Layout::of_shape(shape))
+        let (target, layout) = ((target, disp), Layout::of_shape(shape));
+        parts.update(Update::shaped_later(buffers, (origin, result), op, target, layout))
     }
 
     /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): [`Win::get_accumulate`] of one element.
@@ -333,7 +364,22 @@ impl Win {
         disp: u64,
     ) -> Result<()> {
         let buffers = (slice_of(origin), slice_of_mut(result));
-        self.communication().fetch(Call::FetchAndOp, buffers, op, target, disp)
+        self.communication().fetch(Call::FetchAndOp, buffers, op, target, disp, None)
+    }
+
+    /// [`Win::fetch_and_op`] that may be complete only when these buffers are no longer borrowed.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn fetch_and_op_later<'b, T: Element>(
+        &self,
+        buffers: &Buffers<'b>,
+        (origin, result): (&'b T, &'b mut T),
+        op: Op,
+        target: Rank,
+        disp: u64,
+    ) -> Result<()> {
+        let (own, results) = ((slice_of(origin), slice_of_mut(result)), Some(buffers.results()));
+        self.communication().fetch(Call::FetchAndOp, own, op, target, disp, results)
     }
 
     /// [`Win::fetch_and_op`] of untyped buffers, which hold one element of the same predefined datatype.
@@ -625,7 +671,7 @@ impl Win {
         disp: u64,
     ) -> Result<Request<'b>> {
         let parts = self.passive(Call::RgetAccumulate)?;
-        parts.fetch(Call::RgetAccumulate, (origin, result), op, target, disp)?;
+        parts.fetch(Call::RgetAccumulate, (origin, result), op, target, disp, None)?;
         Ok(parts.requested())
     }
 
@@ -725,7 +771,7 @@ impl Win {
             (Call::AccumulateNotify, self.counter_at(Call::AccumulateNotify, target, counter)?);
         let parts = self.communication();
         if !parts.try_accumulate(call, origin, op, target, disp) {
-            parts.slices_slowly(call, (origin, None), op, target, disp)?;
+            parts.slices_slowly(call, (origin, None), op, (target, disp), None)?;
             self.flushed_slowly(target);
         }
         self.count(call, target, counter);
@@ -836,6 +882,7 @@ impl Communication<'_> {
         op: Op,
         target: Rank,
         disp: u64,
+        results: Option<&Results>,
     ) -> Result<()> {
         if self.try_fetch(call, origin, result, op, target, disp) {
             return Ok(());
@@ -843,7 +890,7 @@ impl Communication<'_> {
         if op != Op::NoOp && origin.len() != result.len() {
             return self.wrong_len(call, origin.len(), result.len());
         }
-        self.slices_slowly(call, (origin, Some(result)), op, target, disp)
+        self.slices_slowly(call, (origin, Some(result)), op, (target, disp), results)
     }
 
     /// The slow path of an accumulate of slices. Out of line, so that the fast path stays in registers.
@@ -855,10 +902,10 @@ impl Communication<'_> {
         call: Call,
         buffers: (&[T], Option<&mut [T]>),
         op: Op,
-        target: Rank,
-        disp: u64,
+        target: (Rank, u64),
+        results: Option<&Results>,
     ) -> Result<()> {
-        self.update_slowly(&Update::slices(call, buffers, op, (target, disp)))
+        self.update_slowly(&Update { results, ..Update::slices(call, buffers, op, target) })
     }
 
     /// The slow path of a fetch_and_op of a value.
@@ -867,7 +914,7 @@ impl Communication<'_> {
     fn fetch_slowly<T: Element>(self, origin: T, op: Op, target: Rank, disp: u64) -> Result<T> {
         let mut before = T::zeroed();
         let buffers = (slice_of(&origin), Some(slice_of_mut(&mut before)));
-        self.slices_slowly(Call::FetchAndOp, buffers, op, target, disp)?;
+        self.slices_slowly(Call::FetchAndOp, buffers, op, (target, disp), None)?;
         Ok(before)
     }
 

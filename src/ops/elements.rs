@@ -21,6 +21,7 @@ use crate::call::Call;
 use crate::check::{AccessKind, CheckedAccess};
 use crate::datatype::{Carrier, Element, Integer, Operation, TransferSide, update_native};
 use crate::error::Result;
+use crate::foreign::Results;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::prim::{Site, Step, step};
@@ -370,12 +371,24 @@ impl<'w> Communication<'w> {
         let swapped = self.excluded_at(call, target, || {
             // SAFETY: 1. `value`; `target` covers the element. 2. `value` is this function's own.
             unsafe {
-                self.memory.move_pieces(calls, call, (Direction::Get, target), &piece(&mut value))
+                self.memory.move_pieces(
+                    calls,
+                    call,
+                    (Direction::Get, target),
+                    &piece(&mut value),
+                    None,
+                )
             }?;
             let (old, mut next) = (value, if value == *compare { *new } else { value });
             // SAFETY: as above.
             unsafe {
-                self.memory.move_pieces(calls, call, (Direction::Put, target), &piece(&mut next))
+                self.memory.move_pieces(
+                    calls,
+                    call,
+                    (Direction::Put, target),
+                    &piece(&mut next),
+                    None,
+                )
             }?;
             Ok(old)
         });
@@ -388,6 +401,8 @@ impl<'w> Communication<'w> {
 /// exist are never read.
 pub(super) struct Blocks<'a, T> {
     pub(super) parts: Communication<'a>,
+    /// Where the values before may wait, whose guard keeps the result borrowed.
+    pub(super) results: Option<&'a Results>,
     pub(super) call: Call,
     pub(super) op: Op,
     /// What `op` is on these elements.
@@ -452,9 +467,18 @@ impl<T: Element> Blocks<'_, T> {
         let value = |origin, i| unsafe { load::<T>(place(origin, from, i)) };
         let origin = self.origin.iter().flat_map(|origin| (0..n).map(|i| value(*origin, i)));
         let operands: Vec<T> = origin.collect();
-        let mut before = vec![T::zeroed(); if self.result.is_some() { n } else { 0 }];
         let target = self.target.part(at);
         let Communication { calls, memory } = self.parts;
+        // A copy of pairs with padding writes it too.
+        let results = self.results.filter(|_| !T::DATATYPE.is_padded());
+        if let (Some(result), Some(results)) = (self.result, results) {
+            let (at, to) = ((calls, self.call), place(result, into, 0).cast_mut());
+            let buffers = (&operands[..], to, n);
+            // SAFETY: `n` elements of the result, in a block; by `Update` the guard with the results keeps them
+            // borrowed.
+            return unsafe { memory.fetch_by_owner(at, self.op, &target, buffers, results) };
+        }
+        let mut before = vec![T::zeroed(); if self.result.is_some() { n } else { 0 }];
         let buffers = (&operands[..], &mut before[..]);
         memory.update_by_owner(calls, self.call, self.op, &target, buffers)?;
         for (i, value) in before.iter().enumerate() {
@@ -684,7 +708,7 @@ impl<T: Element> Blocks<'_, T> {
             let pieces = self.pieces(own, strip);
             // SAFETY: the caller's obligations.
             return unsafe {
-                memory.move_pieces(calls, self.call, (direction, self.target), &pieces)
+                memory.move_pieces(calls, self.call, (direction, self.target), &pieces, None)
             };
         }
         match direction {

@@ -96,7 +96,8 @@ pub(super) struct LateOperation {
 
 impl LateOperation {
     pub(super) fn transfer(late: &Lateness<'_>, transfer: &Transfer<'_>) -> Option<LateOperation> {
-        let &Transfer { call, direction, own, is_lasting, target, disp, ref layout, at } = transfer;
+        let &Transfer { call, direction, own, is_lasting, target, disp, ref layout, at, .. } =
+            transfer;
         let (read, written) = match direction {
             Direction::Put => (Some(own), None),
             Direction::Get => (None, Some(own)),
@@ -107,7 +108,8 @@ impl LateOperation {
     }
 
     pub(super) fn update(late: &Lateness<'_>, update: &Update<'_>) -> Option<LateOperation> {
-        let &Update { call, op, origin, result, is_lasting, target, disp, ref layout, at } = update;
+        let &Update { call, op, origin, result, is_lasting, target, disp, ref layout, at, .. } =
+            update;
         let (work, buffers) = (LateWork::Update(op), (origin, result, is_lasting));
         LateOperation::new(late, (call, at), (target, disp, layout), work, buffers)
     }
@@ -189,18 +191,37 @@ impl LateOperation {
         let local = origin.as_ref().map(LocalLayout::from);
         let result = self.result.as_mut().map(BufferMut::origin_mut);
         let written = result.as_ref().map(LocalLayout::from);
-        let is_lasting = true;
+        let (is_lasting, results) = (true, None);
         match work {
             LateWork::Transfer(direction) => {
                 let Some(own) = local.or(written) else { return Ok(()) };
-                let transfer =
-                    Transfer { call, direction, own, is_lasting, target, disp, layout, at };
+                let transfer = Transfer {
+                    call,
+                    direction,
+                    own,
+                    is_lasting,
+                    target,
+                    disp,
+                    layout,
+                    results,
+                    at,
+                };
                 parts.move_recorded(&transfer, on)
             }
             LateWork::Update(op) => {
                 let (origin, result) = (local, written);
-                let update =
-                    Update { call, op, origin, result, is_lasting, target, disp, layout, at };
+                let update = Update {
+                    call,
+                    op,
+                    origin,
+                    result,
+                    is_lasting,
+                    target,
+                    disp,
+                    layout,
+                    results,
+                    at,
+                };
                 let Some(datatype) = layout.uniform() else { return Ok(()) };
                 datatype.visit(Updating { parts, update: &update, target: on })
             }

@@ -5,14 +5,16 @@
 //! and for errors.
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
+use super::borrowed::Buffers;
 use super::buffer::{Origin, OriginMut};
 use super::late::{LateOperation, Lateness};
 use super::layout::{Layout, LocalLayout, are_far};
 use crate::call::Call;
 use crate::check::{AccessKind, CheckedAccess};
 use crate::context::Context;
-use crate::datatype::{CommittedDatatype, TransferSide, zip_strips};
+use crate::datatype::{CommittedDatatype, Element, ShapedMut, TransferSide, zip_strips};
 use crate::error::{Error, Result};
+use crate::foreign::Results;
 use crate::group::Rank;
 use crate::prim::Step;
 use crate::shm::{
@@ -63,6 +65,8 @@ pub struct Transfer<'d> {
     pub(super) disp: u64,
     /// The target's side.
     pub(super) layout: Layout<'d>,
+    /// Where the result of a get may wait, whose guard keeps the origin borrowed.
+    pub(super) results: Option<&'d Results>,
     /// The program's line.
     pub(super) at: &'static Location<'static>,
 }
@@ -88,7 +92,8 @@ impl<'d> Transfer<'d> {
         let layout = Layout::of_slice::<T>(origin.len());
         let own = LocalLayout { zero: origin.as_ptr().cast(), layout };
         let (direction, at) = (Direction::Put, Location::caller());
-        Transfer { call, direction, own, is_lasting: false, target, disp, layout, at }
+        let results = None;
+        Transfer { call, direction, own, is_lasting: false, target, disp, layout, results, at }
     }
 
     /// A get of as many elements into a slice.
@@ -103,7 +108,35 @@ impl<'d> Transfer<'d> {
         let layout = Layout::of_slice::<T>(origin.len());
         let own = LocalLayout { zero: origin.as_mut_ptr().cast(), layout };
         let (direction, at) = (Direction::Get, Location::caller());
-        Transfer { call, direction, own, is_lasting: false, target, disp, layout, at }
+        let results = None;
+        Transfer { call, direction, own, is_lasting: false, target, disp, layout, results, at }
+    }
+
+    /// [`Transfer::get`] that is complete when these buffers are no longer borrowed.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn get_later<'b: 'd, T: Pod>(
+        buffers: &'d Buffers<'b>,
+        origin: &'b mut [T],
+        target: Rank,
+        disp: u64,
+    ) -> Transfer<'d> {
+        let results = Some(buffers.results());
+        Transfer { results, ..Transfer::get(Call::Get, origin, target, disp) }
+    }
+
+    /// [`Transfer::get_between`], likewise.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn get_shaped_later<'b: 'd, T: Element>(
+        buffers: &'d Buffers<'b>,
+        origin: ShapedMut<'b, 'd, T>,
+        target: Rank,
+        disp: u64,
+        layout: Layout<'d>,
+    ) -> Transfer<'d> {
+        let (results, origin) = (Some(buffers.results()), OriginMut::of(origin));
+        Transfer { results, ..Transfer::get_between(Call::Get, origin, target, disp, layout) }
     }
 
     /// A put between layouts.
@@ -124,6 +157,7 @@ impl<'d> Transfer<'d> {
             target,
             disp,
             layout,
+            results: None,
             at: Location::caller(),
         }
     }
@@ -146,6 +180,7 @@ impl<'d> Transfer<'d> {
             target,
             disp,
             layout,
+            results: None,
             at: Location::caller(),
         }
     }
@@ -433,11 +468,12 @@ impl<'w> Communication<'w> {
             transfer.move_strips(target.at);
             return Ok(());
         }
-        let (call, to) = (transfer.call, (transfer.direction, target));
+        let (call, to, results) = (transfer.call, (transfer.direction, target), transfer.results);
         // SAFETY: 1. `Transfer` for the own pieces; the target's entries lie in its part. 2. In another process;
         // the own layout of a get has been found not to overlap itself.
-        let move_batch =
-            |pieces: &[Piece]| unsafe { self.memory.move_pieces(self.calls, call, to, pieces) };
+        let move_batch = |pieces: &[Piece]| unsafe {
+            self.memory.move_pieces(self.calls, call, to, pieces, results)
+        };
         transfer.move_pieces(target.at, move_batch)
     }
 

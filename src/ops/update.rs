@@ -13,6 +13,7 @@
 //! [`super::elements`] updates. The fast path serves most accumulates: a few mapped elements, and nothing is wrong.
 //! Everything else, and every refusal, is [`Communication::update_slowly`].
 
+use super::borrowed::Buffers;
 use super::buffer::{Origin, OriginMut};
 use super::elements::Blocks;
 use super::late::{LateOperation, Lateness};
@@ -20,8 +21,11 @@ use super::layout::{Layout, LocalLayout};
 use crate::call::Call;
 use crate::check::{AccessKind, CheckedAccess};
 use crate::datatype::Operation;
-use crate::datatype::{Datatype, Element, Integer, TransferSide, Visitor, zip_sides};
+use crate::datatype::{
+    Datatype, Element, Integer, Shaped, ShapedMut, TransferSide, Visitor, zip_sides,
+};
 use crate::error::{Error, Result};
+use crate::foreign::Results;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::shm::{Direction, Recording};
@@ -66,6 +70,8 @@ pub struct Update<'d> {
     pub(super) disp: u64,
     /// The target's side.
     pub(super) layout: Layout<'d>,
+    /// Where the values before may wait, whose guard keeps their buffer borrowed.
+    pub(super) results: Option<&'d Results>,
     /// The program's line.
     pub(super) at: &'static Location<'static>,
 }
@@ -93,8 +99,8 @@ impl<'d> Update<'d> {
             origin.is_lasting && result.as_ref().is_none_or(|result| result.is_lasting);
         let origin = (op != Op::NoOp || result.is_none()).then(|| LocalLayout::from(&origin));
         let result = result.as_ref().map(LocalLayout::from);
-        let at = Location::caller();
-        Update { call, op, origin, result, is_lasting, target, disp, layout, at }
+        let (results, at) = (None, Location::caller());
+        Update { call, op, origin, result, is_lasting, target, disp, layout, results, at }
     }
 
     /// Of slices: `result` is as long as `origin`, or it is [`Op::NoOp`].
@@ -108,6 +114,20 @@ impl<'d> Update<'d> {
         let (origin, result) = (Origin::of_slice(origin), result.map(OriginMut::of_slice));
         let layout = result.as_ref().map_or(origin.layout, |result| result.layout);
         Update::new(call, (origin, result), op, target, layout)
+    }
+
+    /// An accumulate between shapes that fetches, and is complete when these buffers are no longer borrowed.
+    #[track_caller]
+    pub(super) fn shaped_later<'b: 'd, T: Element>(
+        buffers: &'d Buffers<'b>,
+        (origin, result): (Shaped<'b, 'd, T>, ShapedMut<'b, 'd, T>),
+        op: Op,
+        target: (Rank, u64),
+        layout: Layout<'d>,
+    ) -> Update<'d> {
+        let (origin, result) = (Origin::of(origin), Some(OriginMut::of(result)));
+        let update = Update::new(Call::GetAccumulate, (origin, result), op, target, layout);
+        Update { results: Some(buffers.results()), ..update }
     }
 
     /// The accumulate of [`Win::accumulate_layout`](crate::engine::Win::accumulate_layout).
@@ -494,6 +514,7 @@ impl SlowUpdate<'_, '_> {
         let sides = [from, layout.side(), into];
         let mut blocks = Blocks::<E> {
             parts: self.parts,
+            results: self.update.results,
             call,
             op,
             operation: self.parts.operation(call, op)?,

@@ -27,6 +27,7 @@ pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Resul
 fn flush_slowly(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
     let _call = calls.enter_operation(Call::Flush, target, 0);
     calls.handled(check(calls, Call::Flush, target))?;
+    transport.complete_elsewhere(Some(target));
     flushed(calls, Call::Flush, Some(target));
     transport.flush_reached(target);
     Ok(())
@@ -36,6 +37,7 @@ fn flush_slowly(calls: &Calls, transport: &Transport, target: Rank) -> Result<()
 pub(super) fn flush_all(calls: &Calls, transport: &Transport) -> Result<()> {
     let _call = calls.enter(Call::FlushAll);
     calls.handled(check(calls, Call::FlushAll, Rank::NULL))?;
+    transport.complete_elsewhere(None);
     flushed(calls, Call::FlushAll, None);
     sync::flush_all();
     transport.ring_all();

@@ -1,7 +1,7 @@
 //! The memory of a window, and the seam to its three kinds: mapped into this process; private memory of
 //! another process, which the kernel copies; memory of another MPI. No call above asks which.
 //!
-//! Everything is complete when these functions return.
+//! Everything is complete when these functions return, or, of another MPI, when a call completes it.
 #![allow(unsafe_code, reason = "copies between buffers and checked target memory")]
 
 use super::calls::Calls;
@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::datatype::{Carrier, Element, Integer};
 use crate::error::{Error, Result};
-use crate::foreign;
+use crate::foreign::{self, Results};
 use crate::group::Rank;
 use crate::mail::scatter;
 use crate::op::Op;
@@ -369,10 +369,12 @@ impl ExposedMemory {
 
 /// The three kinds of memory.
 impl ExposedMemory {
-    /// Copies pieces to a target, or from there.
+    /// Copies pieces to a target, or from there. Those of a get that has `results` are there when these are
+    /// delivered.
     ///
     /// # Safety
-    /// 1. Each own piece is valid for reads, or, of [`Direction::Get`], for writes; the other lies in `target`.
+    /// 1. Each own piece is valid for reads, or, of [`Direction::Get`], for writes, that of one with `results` until
+    ///    these are delivered or leaked; the other lies in `target`.
     /// 2. No own piece overlaps another one's bytes at the target, or, of [`Direction::Get`], another own piece.
     #[cold]
     pub(crate) unsafe fn move_pieces(
@@ -381,6 +383,7 @@ impl ExposedMemory {
         call: Call,
         (direction, target): (Direction, &Target<'_>),
         pieces: &[Piece],
+        results: Option<&Results>,
     ) -> Result<()> {
         match target.via {
             Via::Mapped | Via::Own => {
@@ -405,12 +408,9 @@ impl ExposedMemory {
                 moved.map_err(|error| kernel_error(calls, call, target.rank, error))
             }
             Via::Foreign => {
-                let window = self.owner();
-                // SAFETY: the caller's obligations, until the flush.
-                let each = |piece| unsafe { window.move_piece(direction, target.rank, piece) };
-                let moved = pieces.iter().try_for_each(each);
-                // Also those before one that failed.
-                window.flush(target.rank);
+                let (window, rank) = (self.owner(), target.rank);
+                // SAFETY: the caller's obligations.
+                let moved = unsafe { window.move_pieces(direction, rank, pieces, results) };
                 calls.foreign(call, moved)
             }
         }
@@ -438,12 +438,12 @@ impl ExposedMemory {
         pieces.chunks(MOST_PIECES).all(|pieces| {
             // SAFETY: 1. Each own piece is a part of `to`; the runs are those of an operation on `target`. 2. They are
             // parts of one slice.
-            unsafe { self.move_pieces(calls, call, (Direction::Get, target), pieces) }.is_ok()
+            unsafe { self.move_pieces(calls, call, (Direction::Get, target), pieces, None) }.is_ok()
         })
     }
 
     /// The window of another MPI that memory belongs to which its [owner](Atomicity::Owner) updates.
-    fn owner(&self) -> &foreign::ForeignWindow {
+    fn owner(&self) -> &Arc<foreign::ForeignWindow> {
         match &self.unmapped {
             Unmapped::Foreign { window, .. } => window,
             _ => panic!("only a window of another MPI has parts that are another MPI's"),
@@ -468,6 +468,26 @@ impl ExposedMemory {
             (result, _) => self.owner().fetch(origin, result, op, rank, at),
         };
         calls.foreign(call, updated)
+    }
+
+    /// [`ExposedMemory::update_by_owner`] that fetches `n` elements, which are at `result` when the `results` are
+    /// delivered.
+    ///
+    /// # Safety
+    /// The elements at `result` are valid for writes, and not accessed, until the results are delivered or leaked.
+    #[cold]
+    pub(crate) unsafe fn fetch_by_owner<T: Element>(
+        &self,
+        (calls, call): (&Calls, Call),
+        op: Op,
+        target: &Target<'_>,
+        (origin, result, n): (&[T], *mut u8, usize),
+        results: &Results,
+    ) -> Result<()> {
+        let (result, at) = ((result, n), (op, target.rank, target.at as u64));
+        // SAFETY: the caller's obligation.
+        let fetched = unsafe { self.owner().fetch_later(origin, result, at, results) };
+        calls.foreign(call, fetched)
     }
 
     /// Compares and swaps, by the owner, an element; returns the value before.

@@ -481,10 +481,10 @@ impl Transport {
         held: LockType,
         nocheck: bool,
     ) -> Fast {
-        if nocheck {
-            sync::unlock_nocheck();
-        } else if self.foreign().is_some() {
+        if self.foreign().is_some() {
             return Err(Slow::Waits);
+        } else if nocheck {
+            sync::unlock_nocheck();
         } else if self.node.is_held() {
             self.release_queued(own, target, held);
         } else {
@@ -555,10 +555,10 @@ impl Transport {
     /// Releases the lock of all targets.
     #[inline(always)]
     pub(super) fn release_all(&self, own: Rank, nocheck: bool) -> Fast {
-        if nocheck {
-            sync::unlock_all_nocheck();
-        } else if self.foreign().is_some() {
+        if self.foreign().is_some() {
             return Err(Slow::Waits);
+        } else if nocheck {
+            sync::unlock_all_nocheck();
         } else {
             sync::unlock_all(&self.words.lock_all, self.words_of(own.0).lock.node());
         }
@@ -570,6 +570,15 @@ impl Transport {
     pub(super) fn release_all_slowly(&self, calls: &Calls) -> Result<()> {
         let Some(window) = self.foreign() else { return Ok(()) };
         calls.foreign(Call::UnlockAll, window.unlock_all())
+    }
+
+    /// Completes the operations on `target`, or on all, that are under way to another MPI.
+    pub(super) fn complete_elsewhere(&self, target: Option<Rank>) {
+        match (self.foreign(), target) {
+            (Some(window), Some(target)) => window.complete_at(target.0),
+            (Some(window), None) => window.complete_all(),
+            (None, _) => {}
+        }
     }
 
     /// The other MPI's `MPI_Win_sync`. An error shows in the next call that can return one.

@@ -735,9 +735,11 @@ impl Win {
         self.sync.transport.flush_reached(target);
     }
 
-    /// The slow path of an operation that [`Win::flush_reached`] completes: reports the flush to a checked job.
+    /// The slow path of an operation that [`Win::flush_reached`] completes: completes what is under way to another
+    /// MPI, and reports the flush to a checked job.
     #[cold]
     pub(crate) fn flushed_slowly(&self, target: Rank) {
+        self.sync.transport.complete_elsewhere(Some(target));
         flush::flushed(&self.calls, Call::Flush, Some(target));
     }
 

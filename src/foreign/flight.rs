@@ -1,0 +1,140 @@
+//! What is under way from this rank to one part of a window (module head, invariant 1).
+
+use super::abi::Handle;
+use std::ops::Range;
+
+/// The most bytes, and the most runs of bytes, that are under way to one part.
+const MOST_BYTES: usize = 1 << 16;
+const MOST_RUNS: usize = 256;
+
+/// What an operation does to bytes of a part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    Read,
+    Write,
+    /// An accumulate by that operation on elements of that datatype.
+    Update(Handle, Handle),
+}
+
+impl Effect {
+    /// Whether two operations on the same bytes take effect in the order of their calls, or in an order that
+    /// makes no difference. The other MPI orders accumulates of one datatype (MPI-4.1 §12.7.2), and has to
+    /// combine only those of one operation.
+    fn is_ordered_after(self, earlier: Effect) -> bool {
+        self == earlier && self != Effect::Write
+    }
+}
+
+/// Memory for the buffers of an operation, aligned for every element.
+pub(super) type StagedMemory = Vec<u128>;
+
+/// As much, zeroed, as `bytes` bytes need.
+pub(super) fn staged(bytes: usize) -> StagedMemory {
+    vec![0; bytes.div_ceil(size_of::<u128>())]
+}
+
+/// The operations on one part that are under way, and whether this rank has locked it by the other MPI.
+#[derive(Default)]
+pub(super) struct Flight {
+    runs: Vec<(Range<u64>, Effect)>,
+    /// What the other MPI may still read.
+    origins: Vec<StagedMemory>,
+    bytes: usize,
+    /// How often all operations were complete.
+    pub(super) landings: u64,
+    pub(super) is_locked: bool,
+}
+
+impl Flight {
+    /// Whether an operation can stay under way when its call returns.
+    pub(super) fn can_stay(runs: &[Range<u64>], bytes: usize) -> bool {
+        runs.len() <= MOST_RUNS && bytes <= MOST_BYTES
+    }
+
+    /// Whether an operation can begin while the others are under way.
+    pub(super) fn admits(&self, runs: &[Range<u64>], access: Effect, bytes: usize) -> bool {
+        let has_space =
+            self.bytes + bytes <= MOST_BYTES && self.runs.len() + runs.len() <= MOST_RUNS;
+        let meets = |run: &Range<u64>| {
+            self.runs.iter().any(|(other, earlier)| {
+                run.start < other.end && other.start < run.end && !access.is_ordered_after(*earlier)
+            })
+        };
+        self.is_empty() || has_space && !runs.iter().any(meets)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Adds an operation of `bytes` bytes, and what it reads in this process.
+    pub(super) fn add(
+        &mut self,
+        runs: &[Range<u64>],
+        access: Effect,
+        bytes: usize,
+        origin: Option<StagedMemory>,
+    ) {
+        self.runs.extend(runs.iter().map(|run| (run.clone(), access)));
+        self.origins.extend(origin);
+        self.bytes += bytes;
+    }
+
+    /// All are complete.
+    pub(super) fn land(&mut self) {
+        self.runs.clear();
+        self.origins.clear();
+        self.bytes = 0;
+        self.landings += 1;
+    }
+}
+
+impl Drop for Flight {
+    /// What is never complete is leaked.
+    fn drop(&mut self) {
+        std::mem::take(&mut self.origins).leak();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "operations of one run")]
+mod tests {
+    use super::*;
+
+    const SUM: Effect = Effect::Update(1, 1);
+
+    fn after(earlier: Effect, access: Effect, run: Range<u64>) -> bool {
+        let mut flight = Flight::default();
+        flight.add(&[0..8, 16..24], earlier, 16, None);
+        flight.admits(&[run], access, 8)
+    }
+
+    #[test]
+    fn what_the_other_mpi_might_reorder_waits() {
+        let of_other = [Effect::Update(1, 2), Effect::Update(2, 1)];
+        for access in [Effect::Read, SUM] {
+            assert!(after(access, access, 0..8) && !after(Effect::Write, access, 7..9));
+            assert!(!after(access, Effect::Write, 16..17));
+            assert!(of_other.into_iter().all(|other| !after(access, other, 0..1)));
+        }
+        assert!(!after(Effect::Write, Effect::Write, 23..30));
+        assert!(after(Effect::Write, Effect::Write, 8..16), "between the two runs");
+    }
+
+    #[test]
+    fn space_is_bounded_and_free_again_after_a_landing() {
+        let mut flight = Flight::default();
+        for run in 0..MOST_RUNS as u64 {
+            assert!(flight.admits(&[run..run + 1], Effect::Write, 1));
+            flight.add(&[run..run + 1], Effect::Write, 1, Some(staged(1)));
+        }
+        assert!(!flight.admits(&[1000..1001], Effect::Write, 1));
+        flight.land();
+        assert!(flight.is_empty() && flight.origins.is_empty() && flight.landings == 1);
+        flight.add(&[0..1], Effect::Read, MOST_BYTES, None);
+        assert!(!flight.admits(&[8..9], Effect::Read, 1));
+        assert!(
+            Flight::can_stay(&[0..1], MOST_BYTES) && !Flight::can_stay(&[0..1], MOST_BYTES + 1)
+        );
+    }
+}
