@@ -666,19 +666,19 @@ pub(super) fn is_unified(window: Handle) -> ForeignResult<bool> {
     Ok(found != 0 && unsafe { *model } == abi::WIN_UNIFIED)
 }
 
-/// Reads the word of `rank` in a window, under a requested lock. An MPI may defer a lock until an operation under it (MPI-4.1
-/// §12.5.3), and it does not see what this library does under it. When the read returns, the lock is
-/// held.
-pub(super) fn read_word(window: Handle, rank: u32) -> ForeignResult<()> {
+/// Adds to word `index` of `rank` in a window of words, at once; what it was.
+pub(super) fn add_to_word(window: Handle, rank: u32, index: u64, n: u64) -> ForeignResult<u64> {
     let (mut word, target) = (0u64, rank as c_int);
-    let place = from_mut(&mut word).cast();
+    let at = index as isize * size_of::<u64>() as isize;
+    let (from, to) = (from_ref(&n).cast(), from_mut(&mut word).cast());
+    let op = if n == 0 { abi::NO_OP } else { abi::op(Op::Sum) };
     let fetch_and_op = functions().fetch_and_op;
-    // SAFETY: a requested part, which has a word; a place for one until the flush below.
-    checked(unsafe { fetch_and_op(null(), place, abi::UINT64_T, target, 0, abi::NO_OP, window) })?;
+    // SAFETY: a part in an epoch, which has the word; a place for one until the flush below.
+    checked(unsafe { fetch_and_op(from, to, abi::UINT64_T, target, at, op, window) })?;
     if let Err(refusal) = checked((functions().flush)(target, window)) {
         give_up(&refusal);
     }
-    Ok(())
+    Ok(word)
 }
 
 /// Calls `MPI_Init_thread` of the library `name` and returns the world, or a sentence for the error.

@@ -15,7 +15,7 @@
 //!    has no such guard, is flushed before its call returns.
 //! 3. So synchronisation uses other calls. A fence is an allgather. Post, start, complete and wait are
 //!    messages without data. A lock is the other MPI's, on a second window only for locks, and is held
-//!    when the call returns.
+//!    when the call returns. Notifications are counted in a third, after a flush of what they announce.
 //! 4. The memory of a window must have the unified model.
 //! 5. A process that ends without finalizing aborts the job (MPI_Abort), so that no rank waits for it.
 //! 6. Messages of the program are matched by this library. The other MPI only moves their records

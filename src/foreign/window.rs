@@ -3,8 +3,8 @@
 use super::abi::{self, Handle};
 use super::flight::{Effect, Flight};
 use super::library::{
-    ForeignPart, ForeignSource, allocate, checked, create, functions, give_up, is_unified,
-    read_word,
+    ForeignPart, ForeignSource, add_to_word, allocate, checked, create, functions, give_up,
+    is_unified,
 };
 use super::{ForeignComm, ForeignError, ForeignResult};
 use crate::shm::Span;
@@ -28,6 +28,8 @@ pub(crate) struct ForeignWindow {
     pub(super) data: Handle,
     /// The window for locks, with a word at each rank.
     locks: Handle,
+    /// The window with the notification counters, in lock_all, if any rank has some.
+    notices: Option<Handle>,
     /// Of this window alone.
     comm: ForeignComm,
     /// The own memory.
@@ -40,11 +42,15 @@ pub(crate) struct ForeignWindow {
 }
 
 impl ForeignWindow {
-    /// Creates a window with that part of this rank. Collective; blocks until every rank has called it.
-    /// Every rank gets the window, or none does.
-    pub(crate) fn make(over: &ForeignComm, part: ForeignPart) -> ForeignResult<ForeignWindow> {
+    /// Creates a window with that part of this rank and as many notification counters; `None` if no rank has
+    /// any. Collective; blocks until every rank has called it. Every rank gets the window, or none does.
+    pub(crate) fn make(
+        over: &ForeignComm,
+        part: ForeignPart,
+        counters: Option<u64>,
+    ) -> ForeignResult<ForeignWindow> {
         let comm = over.dup()?;
-        let made = ForeignWindow::made(comm, part);
+        let made = ForeignWindow::made(comm, part, counters);
         if !comm.all_agree(made.is_ok())? {
             // The incomplete window stays until the job ends, because freeing it needs all ranks.
             return Err(made.err().unwrap_or_else(ForeignError::elsewhere));
@@ -58,29 +64,40 @@ impl ForeignWindow {
     }
 
     /// This rank's half of [`ForeignWindow::make`].
-    fn made(comm: ForeignComm, part: ForeignPart) -> ForeignResult<ForeignWindow> {
+    fn made(
+        comm: ForeignComm,
+        part: ForeignPart,
+        counters: Option<u64>,
+    ) -> ForeignResult<ForeignWindow> {
         let (data, own, before) = match part.0 {
             ForeignSource::Given(own) => (create(&comm, own)?, own, 0),
             ForeignSource::New { bytes, align } => allocate(&comm, bytes, align)?,
         };
         let (locks, ..) = allocate(&comm, size_of::<u64>() as u64, 0)?;
+        let word = size_of::<u64>() as u64;
+        let notices = counters.map(|n| allocate(&comm, n * word, 0)).transpose()?;
+        let notices = notices.map(|(notices, ..)| notices);
         if !is_unified(data)? {
             let text = "its windows are not in the unified memory model".into();
             return Err(ForeignError { class: 55, text });
         }
-        checked((functions().lock_all)(abi::MODE_NOCHECK, data))?;
+        for window in [Some(data), notices].into_iter().flatten() {
+            checked((functions().lock_all)(abi::MODE_NOCHECK, window))?;
+        }
         let before = vec![before; comm.size as usize].into();
         let flights = (0..comm.size).map(|_| Mutex::default()).collect();
-        let window = ForeignWindow { data, locks, comm, own, before, flights };
+        let window = ForeignWindow { data, locks, notices, comm, own, before, flights };
         window.sync()?;
         Ok(window)
     }
 
     /// `MPI_Win_free`: the last call. Collective; blocks until every rank has called it.
     pub(crate) fn free(&self) -> ForeignResult<()> {
-        checked((functions().unlock_all)(self.data))?;
+        for window in [Some(self.data), self.notices].into_iter().flatten() {
+            checked((functions().unlock_all)(window))?;
+        }
         (0..self.comm.size).for_each(|rank| self.flight(rank).land());
-        for mut window in [self.data, self.locks] {
+        for mut window in [self.data, self.locks].into_iter().chain(self.notices) {
             checked((functions().win_free)(&mut window))?;
         }
         self.comm.free()
@@ -151,6 +168,24 @@ impl ForeignWindow {
         }
     }
 
+    // Notification.
+
+    /// Completes the operations on the part of `rank`, and adds one to a counter that it has.
+    pub(crate) fn count(&self, rank: u32, counter: u32) -> ForeignResult<()> {
+        self.complete_at(rank);
+        self.notices
+            .map_or(Ok(0), |notices| add_to_word(notices, rank, counter.into(), 1))
+            .map(drop)
+    }
+
+    /// How often a counter of this rank was counted; what was complete before can be read.
+    pub(crate) fn counted(&self, counter: u32) -> ForeignResult<u64> {
+        let (rank, index) = (self.comm.rank, counter.into());
+        let come = self.notices.map_or(Ok(0), |notices| add_to_word(notices, rank, index, 0))?;
+        self.sync()?;
+        Ok(come)
+    }
+
     // Synchronisation.
 
     /// `MPI_Win_sync`, with progress of the other MPI.
@@ -210,7 +245,9 @@ impl ForeignWindow {
             Lock::Exclusive => abi::LOCK_EXCLUSIVE,
         };
         checked((functions().lock)(kind, rank as c_int, 0, self.locks))?;
-        read_word(self.locks, rank)?;
+        // An MPI may defer a lock until an operation under it (MPI-4.1 §12.5.3), and does not see what this
+        // library does under it. When the read returns, the lock is held.
+        add_to_word(self.locks, rank, 0, 0)?;
         self.flight(rank).is_locked = true;
         self.sync()
     }

@@ -724,11 +724,10 @@ impl Win {
         disp: u64,
         counter: u32,
     ) -> Result<()> {
-        let counter = self.counter_at(Call::PutNotify, target, counter)?;
+        let word = self.counter_at(Call::PutNotify, target, counter)?;
         let transfer = Transfer::put(Call::PutNotify, origin, target, disp);
         self.transfer_announced(transfer)?;
-        self.count(Call::PutNotify, target, counter);
-        Ok(())
+        self.count(Call::PutNotify, target, (counter, word))
     }
 
     /// [`Win::get`] that notifies `target` when it has read, as [`Win::put_notify`] does: the target may
@@ -745,11 +744,10 @@ impl Win {
         disp: u64,
         counter: u32,
     ) -> Result<()> {
-        let counter = self.counter_at(Call::GetNotify, target, counter)?;
+        let word = self.counter_at(Call::GetNotify, target, counter)?;
         let transfer = Transfer::get(Call::GetNotify, origin, target, disp);
         self.transfer_announced(transfer)?;
-        self.count(Call::GetNotify, target, counter);
-        Ok(())
+        self.count(Call::GetNotify, target, (counter, word))
     }
 
     /// [`Win::accumulate`] that notifies `target` when it is complete there, as [`Win::put_notify`] does.
@@ -767,15 +765,14 @@ impl Win {
         disp: u64,
         counter: u32,
     ) -> Result<()> {
-        let (call, counter) =
+        let (call, word) =
             (Call::AccumulateNotify, self.counter_at(Call::AccumulateNotify, target, counter)?);
         let parts = self.communication();
         if !parts.try_accumulate(call, origin, op, target, disp) {
             parts.slices_slowly(call, (origin, None), op, (target, disp), None)?;
             self.flushed_slowly(target);
         }
-        self.count(call, target, counter);
-        Ok(())
+        self.count(call, target, (counter, word))
     }
 
     /// Notifies `target`, by its counter number `counter`, that everything this rank has issued to it
@@ -785,7 +782,7 @@ impl Win {
     /// [`Error::Epoch`], [`Error::TargetRank`], [`Error::Argument`].
     pub fn notify(&self, target: Rank, counter: u32) -> Result<()> {
         let (call, calls) = (Call::Notify, &self.calls);
-        let counter = self.counter_at(call, target, counter)?;
+        let word = self.counter_at(call, target, counter)?;
         calls.handled(match target {
             Rank::NULL => calls.check_any_access(call),
             target => calls.check_operation(call, target.0),
@@ -796,8 +793,7 @@ impl Win {
                 window.flushed(checker, &calls.excluded(), call, Some(target.0));
             });
         }
-        self.count(call, target, counter);
-        Ok(())
+        self.count(call, target, (counter, word))
     }
 
     // Accesses to the own part, by copying: allowed in any state.
@@ -841,9 +837,17 @@ impl Win {
     }
 
     #[inline]
-    fn count(&self, call: Call, target: Rank, counter: Option<&NotifyCounter>) {
+    fn count(
+        &self,
+        call: Call,
+        target: Rank,
+        (number, counter): (u32, Option<&NotifyCounter>),
+    ) -> Result<()> {
         let _call = self.calls.enter(call);
         if let Some(counter) = counter {
+            if self.calls.handled(self.count_elsewhere(call, target.0, number))? {
+                return Ok(());
+            }
             let number = notify::notify(counter, 1);
             if let Some(log) = self.calls.context().log() {
                 log.notified(self.calls.context().object(counter), number);
@@ -851,6 +855,7 @@ impl Win {
             // The operation's MEM_SYNC comes first, as that of a flush would.
             self.ring([target.0]);
         }
+        Ok(())
     }
 }
 

@@ -28,12 +28,11 @@ pub(super) fn make(
     if flavour == Flavour::Shared {
         comm.check_shares(call, "memory that all ranks load from and store to")?;
     }
-    if requests.iter().any(|one| one.notifications != 0) {
-        comm.check_shares(call, "an operation that notifies its target")?;
-    }
+    let has_counters = requests.iter().any(|one| one.notifications != 0);
+    let counters = has_counters.then(|| requests[comm.rank().index()].notifications);
     let plan = WindowPlan::new(comm, call, requests.iter().copied(), Follows::Nothing)?;
     let block = take_own(ranks, &making, &plan)?;
-    let window = ForeignWindow::make(over, part).map_err(|refusal| {
+    let window = ForeignWindow::make(over, part, counters).map_err(|refusal| {
         // The call already returns another error.
         let _ = comm.context().segment.heap().free(block, &comm.context().excluded());
         refusal.at(comm.place(call))

@@ -504,7 +504,8 @@ impl ExposedMemory {
         calls.foreign(Call::CompareAndSwap, swapped)
     }
 
-    /// One atomic load of the element at `disp` of the part of `rank`, which is addressed in this process.
+    /// One atomic load of the element at `disp` of the part of `rank`, which is addressed in this process or
+    /// another MPI's.
     pub(super) fn load<T: Integer>(
         &self,
         calls: &Calls,
@@ -518,14 +519,19 @@ impl ExposedMemory {
         match found.via {
             Via::Mapped | Via::Own => {}
             Via::Kernel(_) => return Err(calls.wrong_flavour(call, "memory of this process")),
-            Via::Foreign => {
-                let what = "waiting until an element has a value";
-                return Err(Error::not_foreign(calls.place(call), what));
-            }
+            Via::Foreign => {}
         }
+        let (via, start) = (found.via, found.at as u64);
+        let found = if rank == calls.rank().0 { self.as_own(found) } else { found };
         if !(found.at as usize).is_multiple_of(bytes) {
             let (at, disp_unit) = (calls.place(call), self.part(rank).disp_unit);
             return Err(Error::Alignment { at, displacement: disp, disp_unit, bytes });
+        }
+        if via == Via::Foreign {
+            let (window, mut now) = (self.owner(), [T::zeroed()]);
+            let loaded = window.fetch(&[], &mut now, Op::NoOp, rank, start);
+            calls.foreign(call, loaded.and_then(|()| window.sync()))?;
+            return Ok(now[0]);
         }
         let at = found.at.cast::<T::Carrier>();
         // SAFETY: 1. asserted above. 2. The part has the element, mapped or in this process's own

@@ -199,6 +199,7 @@ impl Making<'_> {
             Unmapped::Foreign { window, .. } => (Some(window.clone()), u64::from(number)),
             _ => (None, block),
         };
+        let elsewhere = other.clone();
         let tree = segment.place_all(block + plan.tree.0, plan.tree.1 as usize)?;
         let check = self.checked(plan, block, (&parts, &unmapped))?;
         let Making { name, hints, .. } = self;
@@ -221,7 +222,7 @@ impl Making<'_> {
             memory,
             calls: calls(),
             sync: SyncParts { state, transport },
-            notifications: Notifications::place(segment, plan, block, comm.rank().0)?,
+            notifications: Notifications::place(segment, plan, block, comm.rank().0)?.by(elsewhere),
             hints: Hinted::new(hints),
             attributes: Attributes::default(),
         })

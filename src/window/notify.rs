@@ -4,12 +4,15 @@
 
 use super::calls::Calls;
 use super::plan::WindowPlan;
+use super::watch;
 use crate::call::Call;
 use crate::check::Frequency;
 use crate::error::{Error, Result};
-use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
+use crate::foreign::ForeignWindow;
+use crate::prim::{Awaited, AwaitedKind, WaitRecord, Waiter, Word32};
 use crate::shm::{PlacedSlice, Segment};
 use crate::sync::notify::{self, NotifyCounter};
+use std::cell::Cell;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
@@ -20,6 +23,8 @@ pub(super) struct Notifications {
     /// The first counter of each rank, and after the last rank the number of all; empty without counters.
     first: Box<[u64]>,
     own: Box<[Consumed]>,
+    /// The window of another MPI, which counts; the counters here then follow it.
+    elsewhere: Option<Arc<ForeignWindow>>,
 }
 
 /// How many notifications of one counter this rank has consumed, modulo 2³².
@@ -48,9 +53,57 @@ impl Notifications {
             0 => None,
             _ => Some(segment.place_all(block + plan.counters, all)?),
         };
-        let mut placed = Notifications { counters, first, own: Box::default() };
+        let mut placed = Notifications { counters, first, own: Box::default(), elsewhere: None };
         placed.own = (0..placed.of(own)).map(|_| Consumed::default()).collect();
         Ok(placed)
+    }
+
+    /// The same, counted by another MPI.
+    pub(super) fn by(self, elsewhere: Option<Arc<ForeignWindow>>) -> Notifications {
+        Notifications { elsewhere, ..self }
+    }
+
+    /// Counts a notification by another MPI; returns whether the window is its.
+    #[inline]
+    pub(super) fn count_elsewhere(
+        &self,
+        calls: &Calls,
+        call: Call,
+        (rank, counter): (u32, u32),
+    ) -> Result<bool> {
+        let Some(window) = &self.elsewhere else { return Ok(false) };
+        calls.foreign(call, window.count(rank, counter))?;
+        Ok(true)
+    }
+
+    /// Lets a counter of this rank follow the other MPI's. Its consumers are excluded.
+    fn follow(&self, calls: &Calls, call: Call, counter: u32, word: &NotifyCounter) -> Result<()> {
+        if let Some(window) = &self.elsewhere {
+            let come = calls.foreign(call, window.counted(counter))? as u32;
+            notify::notify(word, come.wrapping_sub(notify::outstanding(word, 0)));
+        }
+        Ok(())
+    }
+
+    /// Follows it until `count` notifications have come that were not `seen`.
+    fn await_elsewhere(
+        &self,
+        calls: &Calls,
+        (counter, word): (u32, &NotifyCounter),
+        (seen, count): (u32, u32),
+        waiter: &Waiter<'_>,
+    ) -> Result<()> {
+        let outcome = Cell::new(Ok(()));
+        let look = || {
+            let followed = self.follow(calls, Call::WaitNotify, counter, word);
+            let done = followed.is_err() || notify::outstanding(word, seen) >= count;
+            outcome.set(followed);
+            done
+        };
+        if self.elsewhere.is_some() {
+            watch::poll(waiter, look);
+        }
+        outcome.into_inner()
     }
 
     /// How many counters a rank has.
@@ -126,7 +179,9 @@ impl Notifications {
                 ..Awaited::default()
             });
         };
-        notify::wait(word, &mut seen, count, &calls.recording_waiter(at, &describe))
+        let waiter = calls.recording_waiter(at, &describe);
+        self.await_elsewhere(calls, (counter, word), (seen, count), &waiter)?;
+        notify::wait(word, &mut seen, count, &waiter)
             .map_err(|failed| calls.job_failed(failed, call))?;
         consumed.count.store(seen);
         publish_consumed(calls, word, (seen, count));
@@ -146,6 +201,7 @@ impl Notifications {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
+        self.follow(calls, call, counter, word)?;
         let mut seen = consumed.count.load();
         let come = notify::test(word, &mut seen, count);
         consumed.count.store(seen);
@@ -161,6 +217,10 @@ impl Notifications {
     /// The number of notifications that were not consumed.
     pub(super) fn outstanding(&self, calls: &Calls, counter: u32) -> Result<u32> {
         let (word, consumed) = self.own_counter(calls, Call::TestNotify, counter)?;
+        if let Some(window) = &self.elsewhere {
+            let come = calls.foreign(Call::TestNotify, window.counted(counter))? as u32;
+            return Ok(come.wrapping_sub(consumed.count.load()));
+        }
         Ok(notify::outstanding(word, consumed.count.load()))
     }
 }

@@ -3,7 +3,7 @@
 //! The protocol is `sync/watch.rs`. A rank that writes to another's part rings that rank's bell in the
 //! call that completes the write: flush and unlock for their target, complete for its targets, flush_all,
 //! unlock_all and fence for all ranks. Win_sync rings for the own part, in shared windows for all. While
-//! no rank watches the window, this costs one load.
+//! no rank watches the window, this costs one load. A window of another MPI is polled.
 
 use super::calls::Calls;
 use super::memory::ExposedMemory;
@@ -12,10 +12,11 @@ use crate::call::Call;
 use crate::check::{CheckedWindow, Checker, Frequency};
 use crate::datatype::Integer;
 use crate::error::Result;
-use crate::prim::{Awaited, AwaitedKind, WaitRecord};
+use crate::prim::{Awaited, AwaitedKind, ParkWord, WaitRecord, Waiter, sleep_at_most};
 use crate::sync::watch;
 use std::cell::Cell;
 use std::panic::Location;
+use std::time::Duration;
 
 /// What [`Win::wait_until`](crate::engine::Win::wait_until) waits for: how the element compares with the value that is given.
 ///
@@ -88,11 +89,35 @@ pub(super) fn await_value<T: Integer>(
     let peer = calls.comm().world_rank(rank);
     let wanted = Awaited { kind: AwaitedKind::Value, peer, number: disp, ..Awaited::default() };
     let describe = |record: &WaitRecord| record.set(&wanted);
-    watch::until(&transport.words.watchers, bell, look, &calls.recording_waiter(at, &describe))
-        .map_err(|failed| calls.job_failed(failed, call))?;
+    let waiter = calls.recording_waiter(at, &describe);
+    match transport.has_own_block() {
+        true => {
+            poll(&waiter, look);
+            Ok(())
+        }
+        false => watch::until(&transport.words.watchers, bell, look, &waiter),
+    }
+    .map_err(|failed| calls.job_failed(failed, call))?;
     let noticed = |checker: &Checker, window: &CheckedWindow| window.noticed(checker, rank);
     calls.synchronising(Some(at), Frequency::Often, noticed);
     found.take().expect("the wait ends with something found")
+}
+
+/// How often a wait spins before its first pause.
+const LOOKS: u32 = 4;
+/// Between two looks at a part of another MPI.
+const PAUSE: Duration = Duration::from_micros(20);
+
+/// Waits until `look` returns true, in a window of another MPI: no rank rings there, and each look lets it make
+/// progress. After a while of looking it gives the processor to other ranks between the looks.
+pub(super) fn poll(waiter: &Waiter<'_>, look: impl Fn() -> bool) {
+    let nothing = ParkWord::default();
+    if !waiter.spin(LOOKS, &look) {
+        while !look() {
+            sleep_at_most(&nothing, PAUSE, |_| false);
+        }
+    }
+    watch::found();
 }
 
 /// The element at `disp` of this rank's own part, if it compares with `value` as `until` requires.

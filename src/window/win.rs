@@ -578,7 +578,7 @@ impl Win {
     }
 
     /// [`Win::wait_until`] for an element of the part of `target`, which this process must have mapped:
-    /// of any rank in a window of the segment.
+    /// of any rank in a window of the segment, or of another MPI.
     ///
     /// # Errors
     /// [`Error::TargetRank`]; [`Error::Flavour`] for the private memory of another process;
@@ -759,6 +759,12 @@ impl Win {
     /// Counter number `counter` of `rank`, a rank of the window.
     pub(crate) fn counter(&self, call: Call, rank: u32, counter: u32) -> Result<&NotifyCounter> {
         self.notifications.counter(&self.calls, call, rank, counter)
+    }
+
+    /// Counts a notification by another MPI; returns whether the window is its.
+    #[inline]
+    pub(crate) fn count_elsewhere(&self, call: Call, rank: u32, counter: u32) -> Result<bool> {
+        self.notifications.count_elsewhere(&self.calls, call, (rank, counter))
     }
 
     /// Waits until every rank has arrived at the latest fence of this one, so that what they recorded

@@ -31,7 +31,8 @@ fn the_programs_of_the_book_print_what_it_shows() {
 }
 
 /// Those that need no memory that the ranks share: the chapter on clusters names them.
-const ANYWHERE: [&str; 6] = ["first", "halo", "locks", "slices", "threads", "tickets"];
+const ANYWHERE: [&str; 9] =
+    ["first", "halo", "locks", "mutex", "notified", "slices", "tasks", "threads", "tickets"];
 
 #[test]
 fn the_programs_that_the_chapter_on_clusters_names_run_under_another_mpi() {

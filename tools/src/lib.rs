@@ -16,7 +16,7 @@
 //! be used in any epoch of other windows. Creating and freeing are collective; everything else is local
 //! and needs no help of other ranks. Dropping one keeps its memory until the job ends, as with windows.
 //!
-//! They need windows that all ranks have mapped, which another MPI's launcher does not give.
+//! Under another MPI's launcher they need an MPI that mixes different accumulates on one element, as MPICH does.
 //!
 //! # Errors
 //! Errors are `onesided`'s. They name the window (`mutex`, `queue` or `counter`) and the nearest call on

@@ -39,11 +39,6 @@ impl Words {
         agreed.check(comm).inspect_err(|error| comm.error_handler().handle(error))?;
         let options = WindowOptions::new().name(agreed.name);
         let win = options.allocate_bytes(comm, bytes(comm.rank() == agreed.home), 8)?;
-        // Another MPI's windows are not mapped, on all ranks alike.
-        if let Err(error) = win.test_until(0, Until::Eq, 0u64) {
-            win.free()?;
-            return Err(error);
-        }
         win.lock_all()?;
         Ok(Words { win })
     }
