@@ -1,6 +1,7 @@
 //! Results of operations that are under way to another MPI's windows (module head, invariant 2).
 
 use super::library::PendingResult;
+use crate::shm::is_forked;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The most bytes and results that wait for one guard.
@@ -42,8 +43,8 @@ impl Results {
 #[cold]
 #[inline(never)]
 fn deliver(list: Box<Mutex<List>>) {
-    if std::thread::panicking() {
-        // The epoch stays open, and the other MPI may still write.
+    if std::thread::panicking() || is_forked() {
+        // The epoch stays open, and the other MPI may still write; or it is the parent's.
         Box::leak(list);
         return;
     }
