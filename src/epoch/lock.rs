@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::group::Rank;
 use crate::window::{LockAssert, LockType};
 use bytemuck::Pod;
+use std::mem::ManuallyDrop;
 
 /// The epoch from lock to unlock: this rank may access the locked rank.
 ///
@@ -40,7 +41,6 @@ use bytemuck::Pod;
 pub struct LockEpoch<'w, 'b, T: Pod> {
     window: &'w Window<T>,
     target: Rank,
-    open: bool,
     buffers: Buffers<'b>,
 }
 
@@ -71,7 +71,7 @@ impl<T: Pod> Window<T> {
         assert: LockAssert,
     ) -> Result<LockEpoch<'_, 'b, T>> {
         self.win.lock_with(lock_type, target, assert).map_err(|error| self.explained(error))?;
-        Ok(LockEpoch { window: self, target, open: true, buffers: Buffers::new() })
+        Ok(LockEpoch { window: self, target, buffers: Buffers::new() })
     }
 
     /// The window, for `call` on `target` by a guard that has locked another rank. It is refused if a
@@ -95,9 +95,10 @@ impl<'w, T: Pod> LockEpoch<'w, '_, T> {
     /// # Errors
     /// None at present: the guard is the proof that the lock is held.
     #[doc(alias = "MPI_Win_unlock")]
-    pub fn unlock(mut self) -> Result<()> {
-        self.open = false;
-        self.window.win.unlock(self.target)
+    pub fn unlock(self) -> Result<()> {
+        let mut epoch = ManuallyDrop::new(self);
+        epoch.buffers.end();
+        epoch.window.win.unlock(epoch.target)
     }
 
     /// `MPI_Win_flush`: the operations so far are complete at origin and target. Their buffers stay
@@ -161,7 +162,7 @@ impl<T: Pod> PassiveAccess<T> for LockEpoch<'_, '_, T> {}
 
 impl<T: Pod> Drop for LockEpoch<'_, '_, T> {
     fn drop(&mut self) {
-        if self.open && !std::thread::panicking() {
+        if !std::thread::panicking() {
             // Cannot fail: the lock is held.
             let _ = self.window.win.unlock(self.target);
         }

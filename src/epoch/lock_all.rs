@@ -13,6 +13,7 @@ use crate::group::Rank;
 use crate::op::Op;
 use crate::window::LockAssert;
 use bytemuck::Pod;
+use std::mem::ManuallyDrop;
 
 /// The epoch from lock_all to unlock_all: this rank may access every rank.
 ///
@@ -37,7 +38,6 @@ use bytemuck::Pod;
 #[must_use = "the locks are released when the guard is dropped"]
 pub struct LockAllEpoch<'w, 'b, T: Pod> {
     pub(super) window: &'w Window<T>,
-    open: bool,
     buffers: Buffers<'b>,
 }
 
@@ -62,7 +62,7 @@ impl<T: Pod> Window<T> {
     #[track_caller]
     pub fn lock_all_with<'b>(&mut self, assert: LockAssert) -> Result<LockAllEpoch<'_, 'b, T>> {
         self.win.lock_all_with(assert).map_err(|error| self.explained(error))?;
-        Ok(LockAllEpoch { window: self, open: true, buffers: Buffers::new() })
+        Ok(LockAllEpoch { window: self, buffers: Buffers::new() })
     }
 }
 
@@ -73,9 +73,10 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
     /// # Errors
     /// None at present: the guard is the proof that the locks are held.
     #[doc(alias = "MPI_Win_unlock_all")]
-    pub fn unlock_all(mut self) -> Result<()> {
-        self.open = false;
-        self.window.win.unlock_all()
+    pub fn unlock_all(self) -> Result<()> {
+        let mut epoch = ManuallyDrop::new(self);
+        epoch.buffers.end();
+        epoch.window.win.unlock_all()
     }
 
     /// `MPI_Win_flush`: the operations on `target` so far are complete at origin and target. Their
@@ -248,7 +249,7 @@ impl<T: Pod> LockAllEpoch<'_, '_, T> {
 
 impl<T: Pod> Drop for LockAllEpoch<'_, '_, T> {
     fn drop(&mut self) {
-        if self.open && !std::thread::panicking() {
+        if !std::thread::panicking() {
             // Cannot fail: the locks are held.
             let _ = self.window.win.unlock_all();
         }

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::group::Group;
 use crate::window::{PostAssert, StartAssert};
 use bytemuck::Pod;
+use std::mem::ManuallyDrop;
 
 /// The side on which this rank is an origin; see [`Window::sides`].
 ///
@@ -89,7 +90,6 @@ pub struct ExposureSide<'w, T: Pod> {
 #[must_use = "the epoch ends when the guard is dropped"]
 pub struct AccessEpoch<'a, 'b, T: Pod> {
     window: &'a Window<T>,
-    open: bool,
     buffers: Buffers<'b>,
 }
 
@@ -154,7 +154,7 @@ impl<T: Pod> AccessSide<'_, T> {
             .win
             .start_with(targets, assert)
             .map_err(|error| self.window.explained(error))?;
-        Ok(AccessEpoch { window: self.window, open: true, buffers: Buffers::new() })
+        Ok(AccessEpoch { window: self.window, buffers: Buffers::new() })
     }
 }
 
@@ -191,9 +191,10 @@ impl<T: Pod> AccessEpoch<'_, '_, T> {
     /// # Errors
     /// None at present: the guard is the proof that the epoch is open.
     #[doc(alias = "MPI_Win_complete")]
-    pub fn complete(mut self) -> Result<()> {
-        self.open = false;
-        self.window.win.complete()
+    pub fn complete(self) -> Result<()> {
+        let mut epoch = ManuallyDrop::new(self);
+        epoch.buffers.end();
+        epoch.window.win.complete()
     }
 
     /// The window, for local loads and stores.
@@ -204,7 +205,7 @@ impl<T: Pod> AccessEpoch<'_, '_, T> {
 
 impl<T: Pod> Drop for AccessEpoch<'_, '_, T> {
     fn drop(&mut self) {
-        if self.open && !std::thread::panicking() {
+        if !std::thread::panicking() {
             // Cannot fail: the epoch is open.
             let _ = self.window.win.complete();
         }

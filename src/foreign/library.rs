@@ -271,9 +271,7 @@ impl ForeignMessage {
     /// Blocks until it is complete; its bytes. Meanwhile this rank makes progress.
     pub(super) fn wait(mut self) -> ForeignResult<Box<[u8]>> {
         while !self.is_complete()? {
-            if let Some(progress) = PROGRESS.get() {
-                progress();
-            }
+            progress();
             give_way();
         }
         Ok(self.taken())
@@ -725,6 +723,13 @@ fn version(functions: &Functions) -> String {
     unsafe { (functions.library_version)(text.as_mut_ptr().cast(), &raw mut length) };
     text.truncate(length.max(0) as usize);
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// What a rank that waits does for others meanwhile; does not wait.
+pub(crate) fn progress() {
+    if let Some(progress) = PROGRESS.get() {
+        progress();
+    }
 }
 
 /// Waits for the other MPI also call `progress`, which must not wait. The first call counts.

@@ -34,7 +34,7 @@ use crate::error::{Error, Place};
 
 pub(crate) use comm::ForeignComm;
 pub(crate) use library::{
-    ForeignDuplicate, ForeignMessage, ForeignPart, join, leave_well, make_progress,
+    ForeignDuplicate, ForeignMessage, ForeignPart, join, leave_well, make_progress, progress,
 };
 pub(crate) use mail::{is_crowded, next_record, send_record};
 pub(crate) use results::Results;

@@ -19,6 +19,13 @@ impl Buffers<'_> {
         Buffers { results: Results::default(), borrowed: PhantomData }
     }
 
+    /// What dropping it does, where nothing else remains to be dropped: a call that ends the epoch can follow without
+    /// coming back to the guard.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        self.results.deliver();
+    }
+
     /// For results in buffers that are borrowed for `'b`.
     #[inline(always)]
     pub(super) fn results(&self) -> &Results {
@@ -35,6 +42,6 @@ impl fmt::Debug for Buffers<'_> {
 impl Drop for Buffers<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.results.deliver();
+        self.end();
     }
 }

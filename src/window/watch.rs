@@ -12,6 +12,7 @@ use crate::call::Call;
 use crate::check::{CheckedWindow, Checker, Frequency};
 use crate::datatype::Integer;
 use crate::error::Result;
+use crate::foreign;
 use crate::prim::{Awaited, AwaitedKind, ParkWord, WaitRecord, Waiter, sleep_at_most};
 use crate::sync::watch;
 use std::cell::Cell;
@@ -112,6 +113,10 @@ const PAUSE: Duration = Duration::from_micros(20);
 /// progress. After a while of looking it gives the processor to other ranks between the looks.
 pub(super) fn poll(waiter: &Waiter<'_>, look: impl Fn() -> bool) {
     let nothing = ParkWord::default();
+    let look = || {
+        foreign::progress();
+        look()
+    };
     if !waiter.spin(LOOKS, &look) {
         while !look() {
             sleep_at_most(&nothing, PAUSE, |_| false);
