@@ -206,7 +206,7 @@ impl CollectiveEntry {
             let number = sequence.next;
             let entry = if number == sequence.left { sequence.enter(number, slots) } else { None };
             sequence.next += u64::from(entry.is_some());
-            sequence.is_alone = entry.is_some();
+            sequence.is_alone |= entry.is_some();
             entry
         })
     }
