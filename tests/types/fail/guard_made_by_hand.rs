@@ -6,7 +6,7 @@ fn fence(window: &mut Window<u64>) {
 }
 
 fn lock_all(window: &mut Window<u64>) {
-    let _ = LockAllEpoch { window, open: true }; //~ error LockAllEpoch
+    let _ = LockAllEpoch { window }; //~ error LockAllEpoch
 }
 
 fn main() {}
