@@ -181,8 +181,9 @@ impl<'a> Start<'a> {
     /// those that a rank needs.
     fn spawn(&self, command: &mut Command) -> io::Result<Pid> {
         let flags = (CLONE_FILES | CLONE_VFORK | SIGCHLD) as c_long;
+        debug_assert!(is_the_only_thread(), "the child may wait for a lock of another thread");
         // SAFETY: as `fork`: the child has a copy of the memory, stack included, and no other thread
-        // exists yet (the relays start after the ranks), so the child may continue like any process.
+        // exists yet (relays and trace start after the ranks), so the child may continue like any process.
         match unsafe {
             syscall(SYS_clone, flags, 0 as c_long, 0 as c_long, 0 as c_long, 0 as c_long)
         } {
@@ -271,6 +272,11 @@ fn watch(pid: Pid) -> io::Result<Option<OwnedFd>> {
 fn reserve(like: &PipeWriter) -> io::Result<[OwnedFd; 3]> {
     let one = || like.as_fd().try_clone_to_owned();
     Ok([one()?, one()?, one()?])
+}
+
+/// Whether this process has no other thread, as far as the system reports it.
+fn is_the_only_thread() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
 }
 
 /// The number after all open descriptors.

@@ -129,7 +129,6 @@ pub fn run(options: &Options, segment: &NamedSegment, own: Own<'_>) -> Result<u8
         .map_err(Refusal::job)?;
     let mut supervisor =
         Supervisor::new(options, &job, &own, files).map_err(refused("cannot prepare the job"))?;
-    supervisor.start_trace()?;
     if options.has_foreground() {
         supervisor.foreground = Some(Foreground::of_this_process()?);
     }
@@ -196,19 +195,8 @@ impl<'a> Supervisor<'a> {
         Ok(supervisor)
     }
 
-    /// Starts the thread that writes the trace, if one is asked for.
-    fn start_trace(&mut self) -> Result<(), Refusal> {
-        let refused = |error| Refusal::system("cannot write the trace", error);
-        let reader = self.job.trace_reader().map_err(Refusal::job)?;
-        if let Some((file, reader)) = self.files.trace.take().zip(reader) {
-            let tracer = Tracer::start(file, reader).map_err(refused)?;
-            self.watch.add(tracer.alive(), Event::Trace).map_err(refused)?;
-            self.tracer = Some(tracer);
-        }
-        Ok(())
-    }
-
-    /// Starts all ranks and the relays of their output.
+    /// Starts all ranks, and then the threads: the child that becomes a rank has a copy of the memory, where another
+    /// thread might hold the lock of the allocator.
     fn start(&mut self, mut start: Start<'_>) {
         for rank in 0..self.options.ranks {
             if let Err(refusal) = self.start_rank(&mut start, rank) {
@@ -229,6 +217,9 @@ impl<'a> Supervisor<'a> {
         drop(start);
         if let Err(error) = self.start_output() {
             self.end(Cause::Refused(Refusal::system("cannot pass output on", error)));
+        }
+        if let Err(refusal) = self.start_trace() {
+            self.end(Cause::Refused(refusal));
         }
         if guard::is_gone(self.guard) {
             self.end(Cause::GuardDied);
@@ -283,6 +274,18 @@ impl<'a> Supervisor<'a> {
             }
         }
         started
+    }
+
+    /// Starts the thread that writes the trace, if one is asked for.
+    fn start_trace(&mut self) -> Result<(), Refusal> {
+        let refused = |error| Refusal::system("cannot write the trace", error);
+        let reader = self.job.trace_reader().map_err(Refusal::job)?;
+        if let Some((file, reader)) = self.files.trace.take().zip(reader) {
+            let tracer = Tracer::start(file, reader).map_err(refused)?;
+            self.watch.add(tracer.alive(), Event::Trace).map_err(refused)?;
+            self.tracer = Some(tracer);
+        }
+        Ok(())
     }
 
     /// Waits for an event and records it.
