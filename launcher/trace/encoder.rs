@@ -45,7 +45,8 @@ struct RankTrack {
     text: Vec<u8>,
     /// The thread that is in a call; of several, the one whose call began last.
     in_call: Option<u32>,
-    /// The calls that may send, each until the next other event of its thread: an arrow begins where its call does.
+    /// The calls that may send, each until it ends: an arrow begins where its call does, and only then is it known
+    /// how many there are.
     sending: Vec<Sending>,
     /// The arrows that end in calls that have not ended, with their threads.
     received: Vec<(u32, u64)>,
@@ -58,6 +59,8 @@ struct Sending {
     name: u64,
     arguments: [Option<DebugAnnotation>; 3],
     arrows: Vec<u64>,
+    /// When each wait in the call began and ended, and the text of its line.
+    waits: Vec<(u64, u64, u32)>,
 }
 
 /// The first thread of a rank, whose events need not name their track.
@@ -196,11 +199,18 @@ impl Encoder {
     pub fn event(&mut self, (rank, pid): (u32, u32), thread: u32, event: TraceEvent) {
         let (known, on) = (&mut self.ranks[rank as usize], (rank, thread));
         if let Some(at) = known.sending.iter().position(|sending| sending.thread == thread) {
-            if let TraceEvent::Sent { arrow } = event {
-                return known.sending[at].arrows.push(arrow);
+            let sending = &mut known.sending[at];
+            match event {
+                TraceEvent::Sent { arrow } => return sending.arrows.push(arrow),
+                TraceEvent::Wait { begun, ended, line } => {
+                    return sending.waits.push((begun, ended, line));
+                }
+                TraceEvent::Text { .. } | TraceEvent::Received { .. } => {}
+                _ => {
+                    let sending = known.sending.swap_remove(at);
+                    self.begin_sending(rank, sending);
+                }
             }
-            let sending = known.sending.swap_remove(at);
-            self.begin_sending(rank, sending);
         }
         let known = &mut self.ranks[rank as usize];
         match event {
@@ -216,13 +226,14 @@ impl Encoder {
                 let arguments = [text(WINDOW, window), target, bytes];
                 match TraceEvent::sends(call) {
                     true => {
-                        let arrows = Vec::new();
-                        known.sending.push(Sending { thread, time, name, arguments, arrows });
+                        let (arrows, waits) = (Vec::new(), Vec::new());
+                        let sending = Sending { thread, time, name, arguments, arrows, waits };
+                        known.sending.push(sending);
                     }
                     false => self.add_slice(on, time, Some((name, arguments)), &[]),
                 }
             }
-            // A wait for the library's own exclusion came between.
+            // A region began in its call.
             TraceEvent::Sent { .. } => {}
             TraceEvent::Received { arrow } => known.received.push((thread, arrow)),
             TraceEvent::End { time } => {
@@ -237,16 +248,19 @@ impl Encoder {
                 self.add_slice(on, time, Some((name, [None, None, None])), &[]);
             }
             TraceEvent::EndRegion { time } => self.add_slice(on, time, None, &[]),
-            TraceEvent::Wait { begun, ended, line } => {
-                self.begin_wait(on, begun, text(LINE, line));
-                self.add_slice(on, ended, None, &[]);
-            }
+            TraceEvent::Wait { begun, ended, line } => self.add_wait(on, (begun, ended, line)),
         }
     }
 
     fn begin_sending(&mut self, rank: u32, sending: Sending) {
-        let Sending { thread, time, name, arguments, arrows } = sending;
+        let Sending { thread, time, name, arguments, arrows, waits } = sending;
         self.add_slice((rank, thread), time, Some((name, arguments)), &arrows);
+        waits.into_iter().for_each(|wait| self.add_wait((rank, thread), wait));
+    }
+
+    fn add_wait(&mut self, on: (u32, u32), (begun, ended, line): (u64, u64, u32)) {
+        self.begin_wait(on, begun, text(LINE, line));
+        self.add_slice(on, ended, None, &[]);
     }
 
     /// Adds the beginnings of calls of a rank that has ended in them.
@@ -327,4 +341,35 @@ fn text(name: u64, text: u32) -> Option<DebugAnnotation> {
         string_value_iid,
         ..DebugAnnotation::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Call;
+
+    #[test]
+    fn an_arrow_begins_where_its_call_does_also_behind_a_wait() {
+        let mut encoder = Encoder::new(1);
+        let events = [
+            TraceEvent::Thread { id: 7 },
+            TraceEvent::Begin { time: 1, call: Call::SendReceive, window: 0, operation: None },
+            TraceEvent::Wait { begun: 2, ended: 3, line: 0 },
+            TraceEvent::Received { arrow: 8 },
+            TraceEvent::Sent { arrow: 9 },
+            TraceEvent::Wait { begun: 4, ended: 5, line: 0 },
+            TraceEvent::End { time: 6 },
+        ];
+        events.into_iter().for_each(|event| encoder.event((0, 7), 1, event));
+        let trace = Trace::decode(&*encoder.bytes).unwrap();
+        let slices: Vec<_> = trace
+            .packet
+            .into_iter()
+            .filter_map(|packet| Some((packet.timestamp?, packet.track_event?)))
+            .map(|(time, event)| (time, event.flow_ids, event.terminating_flow_ids))
+            .collect();
+        let (none, wait) = (Vec::new(), |time| (time, Vec::new(), Vec::new()));
+        let [begin, end] = [(1, vec![9], none.clone()), (6, none, vec![8])];
+        assert_eq!(slices, [begin, wait(2), wait(3), wait(4), wait(5), end]);
+    }
 }
