@@ -132,10 +132,11 @@ fn without_a_recorder_no_table_has_a_call() {
     let launcher = started.pid().as_raw();
     let asleep = || {
         let table = status(launcher).stdout;
-        table.contains("inquiry.rs") && row(&table, 2).get(4).is_some_and(|what| what != "-")
+        let waits = |rank, call| row(&table, rank).get(2).is_some_and(|what| what.contains(call));
+        table.contains("inquiry.rs") && waits(0, "barrier") && waits(2, "fence")
     };
     // A wait is recorded still.
-    eventually("a rank waits for rank 1", asleep);
+    eventually("ranks 0 and 2 wait for rank 1", asleep);
     let pid = launcher.to_string();
     let table = run(&["--status", &pid, "--calls", "9"]).expect(0).stdout;
     assert_eq!(row(&table, 1)[2], "not recorded", "{table}");
