@@ -46,7 +46,7 @@ pub const SITES: &[Site] = &[
     Site::WinSync,
     Site::CollectivePre,
     Site::CollectivePost,
-    Site::PairArrived,
+    Site::EachArrived,
     Site::ArrivalCarry,
     Site::ReleaseCarry,
     Site::AccumulatePost,
@@ -196,7 +196,7 @@ fn noticed_by(site: Site) -> &'static [&'static str] {
     match site {
         Site::FencePre | Site::FencePost => &["fence/neighbours x"],
         Site::CollectivePre | Site::CollectivePost => &["collective/staging x"],
-        Site::PairArrived => &["collective/rung, a pair x"],
+        Site::EachArrived => &["collective/rung, each x"],
         Site::ArrivalCarry | Site::ReleaseCarry => &["collective/staging, a tree x"],
         Site::PostPre | Site::StartPost | Site::CompletePre | Site::WaitPost => &["pscw/ring x"],
         Site::TablePre | Site::TableCarry => &["pscw/table x"],
@@ -270,7 +270,7 @@ const FULL_BARRIERS: &[(Site, &[&str])] = &[
     (Site::ParkWaker, PARKED_FENCES),
     (Site::ParkBarrier, &["shards/closed x"]),
     (Site::ParkReleased, &["shards/closed x"]),
-    (Site::PairArrived, &["collective/rung, a pair x"]),
+    (Site::EachArrived, &["collective/rung, each x"]),
 ];
 
 /// Every rank sleeps, and every rank wakes.
@@ -282,10 +282,10 @@ fn found_by(fault: Fault) -> &'static [&'static str] {
         Fault::BarrierReset => &["fence/neighbours x2", "fence/neighbours x3"],
         Fault::CombinedEarly | Fault::Unreleased => &["collective/staging, a tree x"],
         Fault::BarrierEarly => &["fence/neighbours x"],
-        Fault::LastArrivalUnrung => &["collective/rung x", "collective/rung, a pair x"],
-        Fault::PublishedFirst => &["collective/ahead x", "collective/ahead, a pair x"],
+        Fault::LastArrivalUnrung => &["collective/rung x", "collective/rung, each x"],
+        Fault::PublishedFirst => &["collective/ahead x", "collective/ahead, each x"],
         Fault::StagedTooSoon => {
-            &["collective/ahead x", "collective/ahead, a pair x", "collective/ahead, buffers x"]
+            &["collective/ahead x", "collective/ahead, each x", "collective/ahead, buffers x"]
         }
         Fault::RunsAhead => &["fence/kinds that disagree x"],
         Fault::Unannounced | Fault::AnnouncedUnpublished | Fault::AnnouncedUncounted => {

@@ -5,7 +5,9 @@ use crate::call::Call;
 use crate::context::Context;
 use crate::error::{Error, Place, Result};
 use crate::group::{Group, Rank};
-use crate::prim::{Awaited, AwaitedKind, Failure, JobFailed, Progress, WaitRecord, Waiter};
+use crate::prim::{
+    Awaited, AwaitedKind, Failure, JobFailed, ParkWord, Progress, WaitRecord, Waiter,
+};
 use crate::shm::Scope;
 use crate::sync::{Arrivals, BarrierWords, Round};
 use std::panic::Location;
@@ -91,10 +93,10 @@ impl CommMembers {
 
     /// What a rank waits for at a barrier of all ranks, where they arrive by `words`, that it has come to in
     /// round `before`.
-    pub(crate) fn arrival(
+    pub(crate) fn arrival<S: AsRef<ParkWord>>(
         &self,
         barrier: &BarrierWords,
-        words: Arrivals<'_>,
+        words: Arrivals<'_, S>,
         before: Round,
     ) -> Awaited<'_> {
         let (round, come) = words.count(before, self.size());

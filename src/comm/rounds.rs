@@ -3,7 +3,7 @@
 //! Every collective has a number, in the order in which it is started, which is the same on all ranks
 //! (MPI-4.1 §6.12). Each rank enters them in that order, and number n only when it has left all up to n -
 //! [`UNDER_WAY`]; until then it waits for that, or has started n without its slot and enters when it makes
-//! progress. In its slot a rank stages, publishes that by a word beside it, and arrives at a barrier. Two
+//! progress. In its slot a rank stages, publishes that by a word beside it, and arrives at a barrier. A few
 //! ranks arrive by these words alone, unless the job continues after failures ([`Arrivals`]).
 //!
 //! A blocking call need not wait for all to arrive: the root of a broadcast waits for no rank, the others
@@ -33,8 +33,8 @@ use std::panic::Location;
 /// Collectives that a rank can have entered and not left.
 const UNDER_WAY: u64 = 2;
 
-/// The most ranks whose slots are prefetched: of more, the loop costs more than it saves.
-const MOST_PREFETCHED: usize = 8;
+/// The most ranks that are a few: each looks at the slots of all others, which it prefetches.
+const FEW: usize = 8;
 
 /// Where this rank is in the communicator's sequence of collectives.
 pub(super) struct Sequence {
@@ -126,7 +126,7 @@ impl Sequence {
             state.is_ahead = false;
             self.settled += 1;
             let next = shared.slots(self.settled);
-            if next.len() <= MOST_PREFETCHED {
+            if next.len() <= FEW {
                 next.iter().for_each(|slot| slot.published.expect_read());
             }
         }
@@ -159,10 +159,10 @@ fn is_agreed(comm: &Comm, shared: &SharedBlock, number: u64, round: &mut Round) 
     are_known_like(slots, own, round.word(), &ours)
 }
 
-/// The words of a slot. Of two ranks each waits for the word that the other publishes; with survivors,
+/// The words of a slot. Of a few ranks each waits for the words that the others publish; with survivors,
 /// all ranks pass a barrier or none does, which needs its counter.
 #[inline]
-fn arrivals<'s>(comm: &Comm, shared: &'s SharedBlock, number: u64) -> Arrivals<'s> {
+fn arrivals<'s>(comm: &Comm, shared: &'s SharedBlock, number: u64) -> Arrivals<'s, StagingSlot> {
     arrivals_by(comm, shared, shared.slots(number), number)
 }
 
@@ -173,18 +173,13 @@ fn arrivals_by<'s>(
     shared: &'s SharedBlock,
     slots: &'s [StagingSlot],
     number: u64,
-) -> Arrivals<'s> {
+) -> Arrivals<'s, StagingSlot> {
     let own = comm.rank().0;
-    match slots {
-        [first, second] if !comm.keeps_to_close() => {
-            let (own, other) = if own == 0 { (first, second) } else { (second, first) };
-            Arrivals::Pair { own: &own.published, other: &other.published }
-        }
-        _ => {
-            let slot = number & (shared.stages.slots() - 1);
-            Arrivals::Counted(shared.barrier(slot as usize, own))
-        }
+    if slots.len() <= FEW && !comm.keeps_to_close() {
+        return Arrivals::Each { own, all: slots, rings: &shared.words.rings };
     }
+    let slot = number & (shared.stages.slots() - 1);
+    Arrivals::Counted(shared.barrier(slot as usize, own))
 }
 
 impl CollectiveEntry {
@@ -430,10 +425,8 @@ impl CollectiveEntry {
             }
             Ok(())
         };
-        let word = self.state.round.next().word();
-        let publish = || slot.published.store_and_wake(word);
-        let round = &mut self.state.round;
-        let arrived = words.stage_and_arrive(comm.size(), round, stage_all, publish)?;
+        let (round, published) = (&mut self.state.round, Some(&slot.published));
+        let arrived = words.stage_and_arrive(comm.size(), round, stage_all, published)?;
         self.is_last = arrived.map_err(lost)?;
         // The other ranks have read it; it arrives while this rank waits for them.
         shared.slot(StagingBuffer { number: self.number + 1, ..stage }).published.expect_update();
@@ -443,7 +436,7 @@ impl CollectiveEntry {
     /// Arrives once more at the barrier of the slot, with what has been staged.
     pub(crate) fn arrive_again(&mut self, comm: &Comm, call: Call) -> Result<()> {
         let words = arrivals(comm, comm.shared()?, self.number);
-        let arrived = words.arrive(comm.size(), &mut self.state.round, || ());
+        let arrived = words.arrive(comm.size(), &mut self.state.round, None);
         let lost = |failed| comm.rank_failed(failed, comm.place(call));
         self.is_last = arrived.map_err(lost)?;
         Ok(())

@@ -122,7 +122,7 @@ pub(super) fn mem_sync(site: Site) {
             | Site::ShardAnnounce
             | Site::ShardWithdrawn
             | Site::ShardBarrier
-            | Site::PairArrived
+            | Site::EachArrived
     );
     let full = setting.full_barrier || parking || between;
     let full = full && !concerns(setting.mutant.weakened);

@@ -72,6 +72,13 @@ impl ParkWord {
         self.wake_all();
     }
 
+    /// Sets the value without waking: [`ParkWord::wake_all`] follows, behind a read-modify-write of this rank. Only
+    /// for words with a single writer.
+    #[inline(always)]
+    pub fn store(&self, value: u32) {
+        self.value.word().store(value);
+    }
+
     /// [`ParkWord::store_and_wake`] by a plain store, in a process that takes part in barriers of all ranks. All
     /// waiters of the word use [`Waiter::until_left`](super::Waiter::until_left).
     #[inline(always)]
@@ -190,5 +197,11 @@ impl ParkWord {
         if !planted(Fault::SleepUnannounced) {
             self.sleepers.fetch_sub(1);
         }
+    }
+}
+
+impl AsRef<ParkWord> for ParkWord {
+    fn as_ref(&self) -> &ParkWord {
+        self
     }
 }

@@ -55,7 +55,7 @@ pub enum Site {
     CollectivePost,
     /// Collectives of two ranks, after PROC_SYNC and before the look at the other rank's word: of two that
     /// arrive, one sees the other. A full barrier.
-    PairArrived,
+    EachArrived,
     /// Carry: between the count of a barrier's tree that this rank has completed and the one above.
     ArrivalCarry,
     /// Carry: between the last arrival at a barrier and the words that release the ranks.

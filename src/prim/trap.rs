@@ -25,7 +25,7 @@ events! {
         FencePre FencePost PostPre StartPost CompletePre WaitPost LockAlone LockPost UnlockPre LockAllOpens
         LockAllOpened LockAllReads LockAllRevokes LockAllRevoked LockBeside LockAllPost
         UnlockAllPre Flush FlushAll FlushLocal FlushLocalAll WinSync CollectivePre
-        CollectivePost PairArrived ArrivalCarry ReleaseCarry AccumulatePost AccumulatePre HeapPost HeapPre NoticePre Alarm LookPost
+        CollectivePost EachArrived ArrivalCarry ReleaseCarry AccumulatePost AccumulatePre HeapPost HeapPre NoticePre Alarm LookPost
         LookPre AttachPost AttachPre LockCarry TablePre TableCarry NotifyPre NotifyPost WatchWaiter
         WatchPost ShardAlone ShardAnnounce ShardLook ShardWithdraw ShardWithdrawn ShardBarrier
         ShardRung ShardDrained ShardPost ShardPre MessagePre MessageRing MessageLook MessagePost

@@ -19,7 +19,7 @@ pub(crate) struct CommWords {
     /// Members that will not use the block any more.
     pub(crate) left: RankSet,
     /// Nonzero once a rank has arrived that has to be woken by its bell: from then on, who arrives last
-    /// looks for such ranks. Published with the arrivals.
+    /// looks for such ranks. Published with its arrival.
     pub(crate) rings: Word32,
     /// Where the staging buffers for longer data are, once the first rank has taken them; zero before,
     /// and where there is no memory for them. Published with its arrival.
@@ -44,6 +44,13 @@ pub(crate) struct StagingSlot {
     pub(crate) published: ParkWord,
     /// A contribution of at most that many bytes. A longer one is in a buffer of its own.
     inside: [Word64; STAGE_INSIDE as usize / 8],
+}
+
+impl AsRef<ParkWord> for StagingSlot {
+    #[inline(always)]
+    fn as_ref(&self) -> &ParkWord {
+        &self.published
+    }
 }
 
 /// Bytes of a contribution that lies beside its description.

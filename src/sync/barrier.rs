@@ -7,7 +7,7 @@
 //! In large jobs whose ranks have a core each, ranks combine their arrivals before they count them there
 //! ([`Tree`]). The one word still decides which rounds are complete.
 //!
-//! Collectives of two ranks need no counter: each waits for the word that the other publishes
+//! Collectives of a few ranks need no counter: each waits for the words that the others publish
 //! ([`Arrivals`]).
 //!
 //! An arrival for a later barrier is never counted before the present one is complete. A rank that did
@@ -21,7 +21,7 @@
 
 use super::{Line, MAX_RANKS, Tree};
 use crate::prim::{
-    Fault, JobFailed, ParkWord, ProcSync, Site, Waiter, mem_sync, mem_sync_beside, planted,
+    Fault, JobFailed, ParkWord, ProcSync, Site, Waiter, Word32, mem_sync, mem_sync_beside, planted,
     proc_sync,
 };
 
@@ -363,24 +363,46 @@ pub fn collective<'w>(
     round: &mut Round,
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
-    let words = Arrivals::Counted(words.into());
-    words.arrive(ranks, round, || ())?;
+    let words: Arrivals<'_> = Arrivals::Counted(words.into());
+    words.arrive(ranks, round, None)?;
     words.pass(ranks, round, waiter)
 }
 
 /// The words by which the ranks of a collective synchronise.
-#[derive(Clone, Copy)]
-pub enum Arrivals<'w> {
+pub enum Arrivals<'w, S = ParkWord> {
     /// All ranks count their arrivals.
     Counted(Barrier<'w>),
-    /// Each of two ranks has a word that it publishes, and waits for the other's. The survivor of two
-    /// ranks agrees with itself, so no round is cancelled.
-    Pair {
-        /// The word of this rank.
-        own: &'w ParkWord,
-        /// That of the other.
-        other: &'w ParkWord,
+    /// Each of a few ranks has a word that it publishes, and waits for those of the others. Rounds are not
+    /// cancelled: if a rank fails, some may pass and others not.
+    Each {
+        /// Which word is that of this rank.
+        own: u32,
+        /// What has the words of all ranks, in their order.
+        all: &'w [S],
+        /// Nonzero once a rank has arrived, or is about to, that has to be woken by its bell.
+        rings: &'w Word32,
     },
+}
+
+impl<S> Clone for Arrivals<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Arrivals<'_, S> {}
+
+/// The words of the other ranks.
+#[inline]
+fn others<S: AsRef<ParkWord>>(own: u32, all: &[S]) -> impl Iterator<Item = &ParkWord> {
+    let others = all.iter().zip(0..).filter(move |(_, rank)| *rank != own);
+    others.map(|(one, _)| one.as_ref())
+}
+
+/// Whether all others have published `round`.
+#[inline]
+fn have_all_published<S: AsRef<ParkWord>>(own: u32, all: &[S], round: Round) -> bool {
+    others(own, all).all(|word| word.load() == round.word())
 }
 
 /// The number of the first collective that a rank need not have settled when it stages number `number` in
@@ -404,7 +426,7 @@ pub fn first_unsettled_buffer(number: u64, buffers: u64, under_way: u64) -> u64 
     (number + 1).saturating_sub(buffers - under_way)
 }
 
-impl Arrivals<'_> {
+impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
     /// [`Arrivals::arrive`] of a rank that stages by `stage` what others read as soon as it has published that.
     /// If that fails, it does not arrive.
     #[inline]
@@ -413,28 +435,28 @@ impl Arrivals<'_> {
         ranks: u32,
         round: &mut Round,
         stage: impl FnOnce() -> Result<(), E>,
-        publish: impl FnOnce(),
+        published: Option<&ParkWord>,
     ) -> Result<Result<bool, JobFailed>, E> {
         if planted(Fault::PublishedFirst) {
-            let arrived = self.arrive(ranks, round, publish);
+            let arrived = self.arrive(ranks, round, published);
             return stage().map(|()| arrived);
         }
         stage()?;
-        Ok(self.arrive(ranks, round, publish))
+        Ok(self.arrive(ranks, round, published))
     }
 
-    /// The first half of [`collective`]: arrives, and does not wait; whether all have arrived. If so, the
+    /// The first half of [`collective`]: arrives, and does not wait; whether all are known to have arrived. If so, the
     /// rank passes, and then rings the bells (`channel.rs`) of those that do not wait at the barrier but
-    /// call [`Arrivals::try_pass`], which they do again after each ring (models/collective.rs). Of two
-    /// ranks both may find that, and never neither.
+    /// call [`Arrivals::try_pass`], which they do again after each ring (models/collective.rs). Of a few
+    /// ranks several may find that; and one at least, if any has to be rung.
     ///
-    /// `publish` changes this rank's word for those that [`await_published`]; that of a pair is changed here.
-    #[inline]
+    /// `published` is this rank's word for those that [`await_published`], where arrivals are counted.
+    #[inline(always)]
     pub fn arrive(
         self,
         ranks: u32,
         round: &mut Round,
-        publish: impl FnOnce(),
+        published: Option<&ParkWord>,
     ) -> Result<bool, JobFailed> {
         // Publishes the staged contribution; pairs with CollectivePost of every other rank through
         // `arrived`, or through the word that is published. Fails without it: models/collective.rs, by
@@ -442,22 +464,26 @@ impl Arrivals<'_> {
         mem_sync_beside(Site::CollectivePre);
         let is_last = match self {
             Arrivals::Counted(words) => {
-                publish();
+                published.into_iter().for_each(|word| word.store(round.next().word()));
                 proc_sync(ProcSync::CollectiveArrive);
-                words.arrive(ranks, round)?
+                let is_last = words.arrive(ranks, round)?;
+                // Behind the read-modify-write of the arrival, which is the full barrier that it needs.
+                published.into_iter().for_each(ParkWord::wake_all);
+                is_last
             }
-            Arrivals::Pair { own, other } => {
+            Arrivals::Each { own, all, rings } => {
                 if round.lost {
                     return Err(JobFailed);
                 }
-                *round = round.next();
-                own.store_and_wake(round.word());
+                *round = Round { open: true, ..round.next() };
+                all[own as usize].as_ref().store_and_wake(round.word());
                 proc_sync(ProcSync::CollectiveArrive);
-                // A full barrier between the change of this word and the look at the other; pairs with
-                // itself on the other rank. So one of the two sees the other, and rings if it has to.
-                // Fails without it, or as a weaker one: models/collective.rs, `rung, a pair`.
-                mem_sync_beside(Site::PairArrived);
-                round.open = other.load() != round.word();
+                // A full barrier between the change of this word and the looks at `rings` and at the others; pairs
+                // with itself on the other ranks. So the last of them sees all words, and that a rank has to be
+                // rung. Fails without it, or as a weaker one: models/collective.rs, `rung, each`.
+                mem_sync_beside(Site::EachArrived);
+                // Who waits for none does not take their lines.
+                round.open = rings.load() == 0 || !have_all_published(own, all, *round);
                 !round.open
             }
         };
@@ -476,8 +502,9 @@ impl Arrivals<'_> {
         if round.open {
             match self {
                 Arrivals::Counted(words) => words.pass_or_lose(ranks, round, waiter)?,
-                Arrivals::Pair { other, .. } => {
-                    let passed = waiter.until(other, |word| word == round.word());
+                Arrivals::Each { own, all, .. } => {
+                    let wait = |word| waiter.until(word, |now| now == round.word()).map(drop);
+                    let passed = others(own, all).try_for_each(wait);
                     (round.open, round.lost) = (false, passed.is_err());
                     passed?;
                 }
@@ -489,7 +516,7 @@ impl Arrivals<'_> {
 
     /// [`Arrivals::pass`] without waiting: `None` as long as some have not arrived. If a rank has failed it
     /// is given up.
-    #[inline]
+    #[inline(always)]
     pub fn try_pass(
         self,
         ranks: u32,
@@ -505,11 +532,13 @@ impl Arrivals<'_> {
                     tree.is_released(*round).then_some(Ok(()))
                 }
                 Arrivals::Counted(words) => round.outcome(ranks, words.count()),
-                Arrivals::Pair { other, .. } => (other.load() == round.word()).then_some(Ok(())),
+                Arrivals::Each { own, all, .. } => {
+                    have_all_published(own, all, *round).then_some(Ok(()))
+                }
             };
             let passed = match (outcome, self) {
                 (None, Arrivals::Counted(words)) if has_failed => words.give_up(ranks, *round),
-                (None, Arrivals::Pair { .. }) if has_failed => Err(JobFailed),
+                (None, Arrivals::Each { .. }) if has_failed => Err(JobFailed),
                 (outcome, _) => outcome?,
             };
             (round.open, round.lost) = (false, passed.is_err());
@@ -537,19 +566,20 @@ impl Arrivals<'_> {
     pub fn expect_arrival(self) {
         match self {
             Arrivals::Counted(words) => words.expect_arrival(),
-            Arrivals::Pair { own, .. } => own.expect_update(),
+            Arrivals::Each { own, all, .. } => all[own as usize].as_ref().expect_update(),
         }
     }
 
     /// The barrier in which a rank waits that entered it in round `before`, and its arrivals.
     #[allow(dead_code, reason = "for reports; the models write none")]
     pub fn count(self, before: Round, ranks: u32) -> (Round, u32) {
-        let (own, other) = match self {
+        let all = match self {
             Arrivals::Counted(words) => return words.arrivals(before, ranks),
-            Arrivals::Pair { own, other } => (own.load(), other.load()),
+            Arrivals::Each { all, .. } => all,
         };
         let next = before.next();
-        let come = |round: Round| [own, other].iter().filter(|word| **word == round.word()).count();
+        let has_come = |one: &S, round: Round| one.as_ref().load() == round.word();
+        let come = |round: Round| all.iter().filter(|one| has_come(one, round)).count();
         match come(next) {
             0 => (before, come(before) as u32),
             arrived => (next, arrived as u32),
@@ -601,10 +631,10 @@ mod tests {
         let waiter =
             Waiter { rank: 0, failed: &failed, backoff: &backoff, account: None, progress: None };
         let words = BarrierWords::default();
-        let arrivals = Arrivals::Counted((&words).into());
+        let arrivals: Arrivals<'_> = Arrivals::Counted((&words).into());
         let mut rounds = [Round::default(); 2];
         for round in &mut rounds {
-            assert_eq!(arrivals.arrive(3, round, || ()), Ok(false));
+            assert_eq!(arrivals.arrive(3, round, None), Ok(false));
         }
         // The third rank has failed, and the first cancels the round.
         failed.set(3);

@@ -175,7 +175,7 @@ impl Transport {
 
     /// What this rank waits for at a fence to which it has come in round `before`.
     pub(super) fn arrival<'c>(&self, calls: &'c Calls, before: Round) -> Awaited<'c> {
-        let words = Arrivals::Counted(self.barrier(calls));
+        let words: Arrivals<'_> = Arrivals::Counted(self.barrier(calls));
         calls.survivors.members().arrival(&self.words.fence, words, before)
     }
 

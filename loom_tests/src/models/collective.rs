@@ -1,7 +1,7 @@
 //! The barrier of a communicator, and the staging area that its collectives use.
 
 use crate::explore::{BOUND_1, BOUND_2, BOUND_3, EXHAUSTIVE, Model, WIDE};
-use crate::prim::{JobFailed, ParkWord};
+use crate::prim::{JobFailed, ParkWord, Word32};
 use crate::sync::channel::MailWords;
 use crate::sync::{
     Arrivals, Barrier, BarrierWords, Round, Tree, TreeLine, await_published, collective,
@@ -27,15 +27,20 @@ pub fn models() -> Vec<Model> {
         model("rung", 2, |n| rung(Words::counted, n, 1)).parked().within(BOUND_2, BOUND_3),
         model("rung", 3, |n| rung(Words::counted, n, 1)).within(WIDE, BOUND_2),
         model("rung, a tree", 3, |n| rung(Words::tree, n, 1)).within(WIDE, BOUND_2),
-        model("rung, a pair", 2, |n| rung(Words::pair, n, 2)).within(BOUND_2, EXHAUSTIVE),
-        model("rung, a pair", 2, |n| rung(Words::pair, n, 1)).parked().within(BOUND_2, BOUND_3),
+        model("rung, each", 2, |n| rung(Words::each, n, 2)).within(BOUND_2, EXHAUSTIVE),
+        model("rung, each", 2, |n| rung(Words::each, n, 1)).parked().within(BOUND_2, BOUND_3),
+        model("rung, each", 3, |n| rung(Words::each, n, 1)).within(WIDE, BOUND_2),
         model("ahead", 2, |n| ahead(Words::counted, n, SLOTS, 3)).within(BOUND_2, BOUND_3),
         model("ahead", 3, |n| ahead(Words::counted, n, SLOTS, 2)).within(WIDE, BOUND_2),
         model("ahead, a tree", 3, |n| ahead(Words::tree, n, SLOTS, 2)).within(WIDE, BOUND_2),
-        model("ahead, a pair", 2, |n| ahead(Words::pair, n, SLOTS, 3)).within(BOUND_2, BOUND_3),
+        model("ahead", 2, |n| ahead(Words::counted, n, SLOTS, 1)).parked().within(BOUND_2, BOUND_3),
+        model("ahead, each", 2, |n| ahead(Words::each, n, SLOTS, 3)).within(BOUND_2, BOUND_3),
+        model("ahead, each", 3, |n| ahead(Words::each, n, SLOTS, 2)).within(WIDE, BOUND_2),
+        model("ahead, each", 3, |n| ahead(Words::each, n, SLOTS, 1))
+            .parked()
+            .within(BOUND_1, BOUND_2),
         model("ahead, buffers", 2, |n| ahead(Words::counted, n, 8, 4)).within(BOUND_2, BOUND_3),
-        model("ahead, buffers, a pair", 2, |n| ahead(Words::pair, n, 8, 4))
-            .within(BOUND_2, BOUND_3),
+        model("ahead, buffers, each", 2, |n| ahead(Words::each, n, 8, 4)).within(BOUND_2, BOUND_3),
     ]
 }
 
@@ -47,29 +52,28 @@ pub fn one_buffer_only() -> Model {
 
 /// Of each slot, the words by which the ranks arrive.
 struct Words {
-    /// None of a pair, whose ranks wait for each other's published words.
+    /// None where each rank waits for the words that the others publish.
     barriers: Vec<BarrierWords>,
     /// Those of the trees in which arrivals are combined; none without trees.
     lines: Vec<TreeLine>,
-    /// Of each rank, by which it publishes what it has staged.
+    /// Those by which the ranks publish what they have staged.
     published: Vec<Vec<ParkWord>>,
+    /// Whether a rank has to be woken by its bell.
+    rings: Word32,
 }
 
 impl Words {
     fn counted(ranks: usize, slots: usize) -> Words {
-        let barriers = (0..slots).map(|_| BarrierWords::default()).collect();
-        Words { barriers, ..Words::pair(ranks, slots) }
+        Words { barriers: each(slots), ..Words::each(ranks, slots) }
     }
 
     fn tree(ranks: usize, slots: usize) -> Words {
         Words { lines: each(tree_lines(ranks as u32) as usize), ..Words::counted(ranks, slots) }
     }
 
-    /// Of two ranks.
-    fn pair(ranks: usize, slots: usize) -> Words {
-        let words = |_| (0..slots).map(|_| ParkWord::default()).collect();
-        let published = (0..ranks).map(words).collect();
-        Words { barriers: Vec::new(), lines: Vec::new(), published }
+    fn each(ranks: usize, slots: usize) -> Words {
+        let published = (0..slots).map(|_| each(ranks)).collect();
+        Words { barriers: Vec::new(), lines: Vec::new(), published, rings: Word32::default() }
     }
 
     fn barrier(&self, slot: usize, me: usize) -> Option<Barrier<'_>> {
@@ -81,8 +85,8 @@ impl Words {
         match self.barrier(slot, me) {
             Some(barrier) => Arrivals::Counted(barrier),
             None => {
-                let [own, other] = [me, 1 - me].map(|rank| &self.published[rank][slot]);
-                Arrivals::Pair { own, other }
+                let (own, all) = (me as u32, &self.published[slot][..]);
+                Arrivals::Each { own, all, rings: &self.rings }
             }
         }
     }
@@ -141,7 +145,10 @@ fn rung(words: fn(usize, usize) -> Words, ranks: usize, chunks: usize) {
             let slot = chunk % 2;
             let (words, round) = (w.words.arrivals(slot, me), &mut rounds[slot]);
             w.slots[me][slot].set(chunk as u32 + 1);
-            let is_last = words.arrive(ranks, round, || ()).expect("no rank fails");
+            if me == 0 {
+                w.words.rings.store(1);
+            }
+            let is_last = words.arrive(ranks, round, None).expect("no rank fails");
             if me == 0 {
                 loop {
                     let seen = w.mail.look();
@@ -221,17 +228,12 @@ fn ahead(words: fn(usize, usize) -> Words, ranks: usize, slots: usize, collectiv
                 }
                 Ok(())
             };
-            let word = rounds[slot].next().word();
-            let publish = || {
-                if me == 0 {
-                    w.words.published[0][slot].store_and_wake(word);
-                }
-            };
             let words = w.words.arrivals(slot, me);
-            let arrived = words.stage_and_arrive(count, &mut rounds[slot], stage, publish);
+            let published = (me == 0).then(|| &w.words.published[slot][0]);
+            let arrived = words.stage_and_arrive(count, &mut rounds[slot], stage, published);
             arrived.flatten().expect("none fails");
             if me != 0 {
-                let (word, waiter) = (&w.words.published[0][slot], w.job.waiter());
+                let (word, waiter) = (&w.words.published[slot][0], w.job.waiter());
                 passed(await_published(word, rounds[slot], &waiter));
                 assert_eq!(w.given[buffer].get(), call, "what the root gives");
             }
