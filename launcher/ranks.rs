@@ -274,7 +274,7 @@ fn reserve(like: &PipeWriter) -> io::Result<[OwnedFd; 3]> {
     Ok([one()?, one()?, one()?])
 }
 
-/// Whether this process has no other thread, as far as the system reports it.
+/// Whether the system reports no other thread of this process.
 fn is_the_only_thread() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
 }

@@ -482,7 +482,7 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
                 // with itself on the other ranks. So the last of them sees all words, and that a rank has to be
                 // rung. Fails without it, or as a weaker one: models/collective.rs, `rung, each`.
                 mem_sync_beside(Site::EachArrived);
-                // Who waits for none does not take their lines.
+                // A rank that waits for none does not take their lines.
                 round.open = rings.load() == 0 || !have_all_published(own, all, *round);
                 !round.open
             }
