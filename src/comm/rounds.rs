@@ -174,12 +174,13 @@ fn arrivals_by<'s>(
     slots: &'s [StagingSlot],
     number: u64,
 ) -> Arrivals<'s, StagingSlot> {
-    let own = comm.rank().0;
+    let (own, words) = (comm.rank().0, &shared.words);
+    let slot = (number & (shared.stages.slots() - 1)) as usize;
     if slots.len() <= FEW && !comm.keeps_to_close() {
-        return Arrivals::Each { own, all: slots, rings: &shared.words.rings };
+        let asleep = &words.barriers[slot];
+        return Arrivals::Each { own, all: slots, rings: &words.rings, asleep };
     }
-    let slot = number & (shared.stages.slots() - 1);
-    Arrivals::Counted(shared.barrier(slot as usize, own))
+    Arrivals::Counted(shared.barrier(slot, own))
 }
 
 impl CollectiveEntry {

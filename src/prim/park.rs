@@ -111,9 +111,16 @@ impl ParkWord {
         self.wake_sleepers();
     }
 
+    /// Whether a waiter sleeps, or is about to. After a full barrier behind what it waits for, which pairs with
+    /// ParkWaiter in `sleep_unless`.
+    #[inline(always)]
+    pub fn has_sleepers(&self) -> bool {
+        self.sleepers.load() != 0
+    }
+
     #[inline(always)]
     fn wake_sleepers(&self) {
-        if self.sleepers.load() != 0 && !planted(Fault::WakeForgotten) {
+        if self.has_sleepers() && !planted(Fault::WakeForgotten) {
             self.value.wake(if planted(Fault::WakeOne) { 1 } else { i32::MAX as u32 });
         }
     }

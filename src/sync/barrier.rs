@@ -372,8 +372,8 @@ pub fn collective<'w>(
 pub enum Arrivals<'w, S = ParkWord> {
     /// All ranks count their arrivals.
     Counted(Barrier<'w>),
-    /// Each of a few ranks has a word that it publishes, and waits for those of the others. Rounds are not
-    /// cancelled: if a rank fails, some may pass and others not.
+    /// Each of a few ranks has a word that it publishes, and waits for those of the others; asleep, for the last to wake
+    /// it. Rounds are not cancelled: if a rank fails, some may pass and others not.
     Each {
         /// Which word is that of this rank.
         own: u32,
@@ -381,6 +381,8 @@ pub enum Arrivals<'w, S = ParkWord> {
         all: &'w [S],
         /// Nonzero once a rank has arrived, or is about to, that has to be woken by its bell.
         rings: &'w Word32,
+        /// Where the others sleep until all have arrived.
+        asleep: &'w BarrierWords,
     },
 }
 
@@ -471,20 +473,26 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
                 published.into_iter().for_each(ParkWord::wake_all);
                 is_last
             }
-            Arrivals::Each { own, all, rings } => {
+            Arrivals::Each { own, all, rings, asleep } => {
                 if round.lost {
                     return Err(JobFailed);
                 }
                 *round = Round { open: true, ..round.next() };
                 all[own as usize].as_ref().store_and_wake(round.word());
                 proc_sync(ProcSync::CollectiveArrive);
-                // A full barrier between the change of this word and the looks at `rings` and at the others; pairs
-                // with itself on the other ranks. So the last of them sees all words, and that a rank has to be
-                // rung. Fails without it, or as a weaker one: models/collective.rs, `rung, each`.
+                // A full barrier between the change of this word and the looks at the others, and whether a rank has
+                // to be rung or sleeps; pairs with itself, and with ParkWaiter, on the other ranks. So the last of
+                // them sees all. Fails without it, or as a weaker one: models/collective.rs, `rung, each`.
                 mem_sync_beside(Site::EachArrived);
-                // A rank that waits for none does not take their lines.
-                round.open = rings.load() == 0 || !have_all_published(own, all, *round);
-                !round.open
+                let asleep = &asleep.arrived.0;
+                // A rank that wakes none does not take the lines of the others.
+                let wakes = asleep.has_sleepers();
+                let is_last = (wakes || rings.load() != 0) && have_all_published(own, all, *round);
+                if is_last && wakes {
+                    asleep.add_and_wake(1);
+                }
+                round.open = !is_last;
+                is_last
             }
         };
         if is_last {
@@ -502,9 +510,14 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
         if round.open {
             match self {
                 Arrivals::Counted(words) => words.pass_or_lose(ranks, round, waiter)?,
-                Arrivals::Each { own, all, .. } => {
-                    let wait = |word| waiter.until(word, |now| now == round.word()).map(drop);
-                    let passed = others(own, all).try_for_each(wait);
+                Arrivals::Each { own, all, asleep, .. } => {
+                    let ready = |_| {
+                        // Observes the words that the rank has seen which has woken this one; pairs with its
+                        // EachArrived. Fails without it: models/collective.rs, `rung, each x2 asleep`.
+                        mem_sync(Site::CollectivePost);
+                        have_all_published(own, all, *round)
+                    };
+                    let passed = waiter.until(&asleep.arrived.0, ready);
                     (round.open, round.lost) = (false, passed.is_err());
                     passed?;
                 }

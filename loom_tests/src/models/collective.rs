@@ -52,7 +52,8 @@ pub fn one_buffer_only() -> Model {
 
 /// Of each slot, the words by which the ranks arrive.
 struct Words {
-    /// None where each rank waits for the words that the others publish.
+    /// Whether arrivals are counted; otherwise each rank waits for the words that the others publish.
+    is_counted: bool,
     barriers: Vec<BarrierWords>,
     /// Those of the trees in which arrivals are combined; none without trees.
     lines: Vec<TreeLine>,
@@ -64,7 +65,7 @@ struct Words {
 
 impl Words {
     fn counted(ranks: usize, slots: usize) -> Words {
-        Words { barriers: each(slots), ..Words::each(ranks, slots) }
+        Words { is_counted: true, ..Words::each(ranks, slots) }
     }
 
     fn tree(ranks: usize, slots: usize) -> Words {
@@ -73,22 +74,20 @@ impl Words {
 
     fn each(ranks: usize, slots: usize) -> Words {
         let published = (0..slots).map(|_| each(ranks)).collect();
-        Words { barriers: Vec::new(), lines: Vec::new(), published, rings: Word32::default() }
+        let (barriers, rings) = (each(slots), Word32::default());
+        Words { is_counted: false, barriers, lines: Vec::new(), published, rings }
     }
 
-    fn barrier(&self, slot: usize, me: usize) -> Option<Barrier<'_>> {
-        let tree = Tree::of(&self.lines, slot, || me as u32);
-        Some(Barrier::new(self.barriers.get(slot)?, tree))
+    fn barrier(&self, slot: usize, me: usize) -> Barrier<'_> {
+        Barrier::new(&self.barriers[slot], Tree::of(&self.lines, slot, || me as u32))
     }
 
     fn arrivals(&self, slot: usize, me: usize) -> Arrivals<'_> {
-        match self.barrier(slot, me) {
-            Some(barrier) => Arrivals::Counted(barrier),
-            None => {
-                let (own, all) = (me as u32, &self.published[slot][..]);
-                Arrivals::Each { own, all, rings: &self.rings }
-            }
+        if self.is_counted {
+            return Arrivals::Counted(self.barrier(slot, me));
         }
+        let (own, all) = (me as u32, &self.published[slot][..]);
+        Arrivals::Each { own, all, rings: &self.rings, asleep: &self.barriers[slot] }
     }
 }
 
@@ -109,7 +108,7 @@ fn staging(words: fn(usize, usize) -> Words, ranks: usize, buffers: usize, chunk
     };
     run(ranks, world, move |w, me| {
         let mut round = Round::default();
-        let words = w.words.barrier(0, me).expect("they are counted");
+        let words = w.words.barrier(0, me);
         for chunk in 0..chunks {
             let slot = chunk % buffers;
             w.slots[me][slot].set(chunk as u32 + 1);
