@@ -8,6 +8,7 @@ use super::schema::{
     InternedName, InternedString, NEEDS_INCREMENTAL_STATE, ProcessDescriptor, SliceType,
     ThreadDescriptor, Trace, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEventDefaults,
 };
+use crate::Call;
 use crate::launch::TraceEvent;
 use prost::Message;
 use rustix::time::{ClockId, clock_gettime};
@@ -217,21 +218,7 @@ impl Encoder {
             TraceEvent::Thread { id } => self.begin_thread(rank, thread, pid, id),
             TraceEvent::Text { text, bytes } => known.add_text(text, &bytes),
             TraceEvent::Begin { time, call, window, operation } => {
-                known.in_call = Some(thread);
-                let name = known.name(call as usize, call.name());
-                let target = operation.and_then(|(target, _)| target).map(u64::from);
-                let bytes = operation.map(|(_, bytes)| bytes);
-                let numbers = [number(TARGET, target), number(BYTES, bytes)];
-                let [target, bytes] = numbers;
-                let arguments = [text(WINDOW, window), target, bytes];
-                match TraceEvent::sends(call) {
-                    true => {
-                        let (arrows, waits) = (Vec::new(), Vec::new());
-                        let sending = Sending { thread, time, name, arguments, arrows, waits };
-                        known.sending.push(sending);
-                    }
-                    false => self.add_slice(on, time, Some((name, arguments)), &[]),
-                }
+                self.begin_call(on, (time, call), window, operation);
             }
             // A region began in its call.
             TraceEvent::Sent { .. } => {}
@@ -249,6 +236,27 @@ impl Encoder {
             }
             TraceEvent::EndRegion { time } => self.add_slice(on, time, None, &[]),
             TraceEvent::Wait { begun, ended, line } => self.add_wait(on, (begun, ended, line)),
+        }
+    }
+
+    fn begin_call(
+        &mut self,
+        (rank, thread): (u32, u32),
+        (time, call): (u64, Call),
+        window: u32,
+        operation: Option<(Option<u32>, u64)>,
+    ) {
+        let known = &mut self.ranks[rank as usize];
+        known.in_call = Some(thread);
+        let name = known.name(call as usize, call.name());
+        let target = operation.and_then(|(target, _)| target).map(u64::from);
+        let bytes = operation.map(|(_, bytes)| bytes);
+        let arguments = [text(WINDOW, window), number(TARGET, target), number(BYTES, bytes)];
+        if TraceEvent::sends(call) {
+            let (arrows, waits) = (Vec::new(), Vec::new());
+            known.sending.push(Sending { thread, time, name, arguments, arrows, waits });
+        } else {
+            self.add_slice((rank, thread), time, Some((name, arguments)), &[]);
         }
     }
 
@@ -346,7 +354,6 @@ fn text(name: u64, text: u32) -> Option<DebugAnnotation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Call;
 
     #[test]
     fn an_arrow_begins_where_its_call_does_also_behind_a_wait() {
