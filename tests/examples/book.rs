@@ -67,19 +67,6 @@ fn the_wrong_programs_of_the_book_are_reported_as_it_shows() {
     }
 }
 
-/// Its times differ from run to run, but not where it waits the longest.
-#[test]
-fn the_slow_program_of_the_book_waits_where_it_shows() {
-    let Outcome { status, output } = run_with(&["--stats"], 4, "book-slow", &[]);
-    assert!(status.success(), "{output}");
-    let longest = |text: &str| {
-        let mut rows = text.lines().skip_while(|line| !line.contains("waits of all ranks"));
-        let row = rows.nth(2).expect("the longest wait").split_whitespace();
-        row.take(3).map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(longest(&output), longest(&shown("slow")), "{output}");
-}
-
 /// A listing is a file that is compiled and run: the book has no other program.
 #[test]
 fn every_listing_of_the_book_is_a_file() {

@@ -5,6 +5,9 @@ mod book;
 mod calls;
 mod heat;
 mod options;
+#[path = "../support/slices.rs"]
+mod slices;
+mod slow;
 #[path = "../support/mod.rs"]
 mod support;
 mod verified;

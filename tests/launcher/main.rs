@@ -22,6 +22,8 @@ mod python;
 mod report;
 mod segments;
 mod singleton;
+#[path = "../support/slices.rs"]
+mod slices;
 mod statistics;
 mod strangers;
 #[path = "../support/mod.rs"]

@@ -1,18 +1,16 @@
 //! `rmarun --trace`: the file has each call of each rank once, also of ranks that did not end well.
 
 use crate::harness::{Run, Started, eventually, finish, rank_function_in, rmarun, run_ranks_of};
+use crate::slices::schema::Trace;
+use crate::slices::{Slice, Slices};
 use crate::statistics::known_calls;
 use crate::support::printed::cells_of;
 use nix::sys::signal::{Signal, kill};
 use onesided::{Access, Op, Rank, Universe, WindowOptions};
 use prost::Message;
-use schema::{DebugAnnotation, InternedData, SliceType, Trace, TracePacket};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-#[path = "../../launcher/trace/schema.rs"]
-mod schema;
 
 /// A name that a file of text would have to escape.
 const NAME: &str = "a \"halo\" <b>&amp;</b> größer als ein Block von Zeichen";
@@ -138,165 +136,6 @@ impl Drop for TraceFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
-}
-
-/// A slice as a viewer shows it.
-#[derive(Clone, Debug)]
-struct Slice {
-    rank: u32,
-    thread: u64,
-    name: String,
-    begin: u64,
-    end: Option<u64>,
-    /// The name of the slice that it is in.
-    inside: Option<String>,
-    arguments: BTreeMap<String, String>,
-    /// The arrows that begin and end in it.
-    arrows: [Vec<u64>; 2],
-}
-
-/// The beginning of a slice, or the end of one with the arrows that end there.
-enum Edge {
-    Begin(Slice),
-    End(Vec<u64>),
-}
-
-impl Slice {
-    fn argument(&self, name: &str) -> &str {
-        self.arguments.get(name).map_or("-", String::as_str)
-    }
-}
-
-#[derive(Debug)]
-struct Slices(Vec<Slice>);
-
-/// What a sequence of packets has defined.
-#[derive(Default)]
-struct Definitions {
-    /// The track of an event that names none.
-    track: Option<u64>,
-    events: HashMap<u64, String>,
-    arguments: HashMap<u64, String>,
-    texts: HashMap<u64, String>,
-}
-
-impl Definitions {
-    fn add(&mut self, data: &InternedData) {
-        let names = |all: &[schema::InternedName]| -> Vec<(u64, String)> {
-            all.iter().map(|one| (one.iid.unwrap(), one.name.clone().unwrap())).collect()
-        };
-        self.events.extend(names(&data.event_names));
-        self.arguments.extend(names(&data.debug_annotation_names));
-        let texts = data.debug_annotation_string_values.iter();
-        let utf8 = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-        self.texts.extend(texts.map(|one| (one.iid.unwrap(), utf8(one.str.clone().unwrap()))));
-    }
-
-    fn argument(&self, one: &DebugAnnotation) -> (String, String) {
-        let value = match (one.uint_value, one.string_value_iid) {
-            (Some(number), None) => number.to_string(),
-            (None, Some(text)) => self.texts[&text].clone(),
-            other => panic!("an argument has one value, not {other:?}"),
-        };
-        (self.arguments[&one.name_iid.unwrap()].clone(), value)
-    }
-}
-
-impl Slices {
-    /// Also checks that each slice is in a thread of its rank, and inside the one before it or behind it.
-    fn of(trace: &Trace) -> Slices {
-        let (mut ranks, mut tracks) = (HashMap::new(), HashMap::new());
-        let mut known: HashMap<u32, Definitions> = HashMap::new();
-        let mut events: HashMap<u64, Vec<(u64, Edge)>> = HashMap::new();
-        for packet in &trace.packet {
-            let Some(sequence) = packet.trusted_packet_sequence_id else {
-                assert!(packet.clock_snapshot.is_some(), "{packet:?}");
-                continue;
-            };
-            match packet.sequence_flags {
-                Some(schema::INCREMENTAL_STATE_CLEARED) => {
-                    assert!(known.insert(sequence, Definitions::default()).is_none(), "{packet:?}");
-                }
-                flags => assert_eq!(flags, Some(schema::NEEDS_INCREMENTAL_STATE)),
-            }
-            let definitions = known.get_mut(&sequence).expect("the first packet comes first");
-            packet.interned_data.iter().for_each(|data| definitions.add(data));
-            let defaults = packet.trace_packet_defaults.as_ref();
-            let defaults = defaults.and_then(|defaults| defaults.track_event_defaults.as_ref());
-            definitions.track = defaults.and_then(|one| one.track_uuid).or(definitions.track);
-            if let Some(track) = &packet.track_descriptor {
-                let pid = track.process.as_ref().and_then(|process| process.pid);
-                match track.process.as_ref().and_then(|process| process.process_name.clone()) {
-                    Some(name) => {
-                        let rank: u32 = name.strip_prefix("rank ").unwrap().parse().unwrap();
-                        ranks.insert(pid, rank);
-                    }
-                    None => {
-                        let thread = track.thread.as_ref().unwrap();
-                        tracks.insert(track.uuid.unwrap(), ranks[&thread.pid]);
-                    }
-                }
-            }
-            if let Some((track, event)) = event_of(packet, definitions, &tracks) {
-                events.entry(track).or_default().push((packet.timestamp.unwrap(), event));
-            }
-        }
-        Slices(events.into_values().flat_map(nested).collect())
-    }
-
-    /// The slices of that name.
-    fn of_call(&self, name: &str) -> Vec<&Slice> {
-        self.0.iter().filter(|slice| slice.name == name).collect()
-    }
-}
-
-/// The track of an event, and what it is.
-fn event_of(
-    packet: &TracePacket,
-    definitions: &Definitions,
-    tracks: &HashMap<u64, u32>,
-) -> Option<(u64, Edge)> {
-    let event = packet.track_event.as_ref()?;
-    let thread = event.track_uuid.or(definitions.track).unwrap();
-    let begins = event.kind == Some(SliceType::SliceBegin as i32);
-    assert!(begins || event.kind == Some(SliceType::SliceEnd as i32));
-    if !begins {
-        assert!(event.flow_ids.is_empty(), "{event:?}");
-        return Some((thread, Edge::End(event.terminating_flow_ids.clone())));
-    }
-    let slice = Slice {
-        rank: tracks[&thread],
-        thread,
-        name: definitions.events[&event.name_iid.unwrap()].clone(),
-        begin: packet.timestamp.unwrap(),
-        end: None,
-        inside: None,
-        arguments: event.debug_annotations.iter().map(|one| definitions.argument(one)).collect(),
-        arrows: [event.flow_ids.clone(), Vec::new()],
-    };
-    Some((thread, Edge::Begin(slice)))
-}
-
-/// The slices of one track.
-fn nested(mut events: Vec<(u64, Edge)>) -> Vec<Slice> {
-    // As a viewer does: by time, and in the order of the file.
-    events.sort_by_key(|(time, _)| *time);
-    let (mut slices, mut open): (Vec<Slice>, Vec<usize>) = (Vec::new(), Vec::new());
-    for (time, event) in events {
-        match event {
-            Edge::Begin(slice) => {
-                let inside = open.last().map(|at| slices[*at].name.clone());
-                open.push(slices.len());
-                slices.push(Slice { inside, ..slice });
-            }
-            Edge::End(arrows) => {
-                let slice = &mut slices[open.pop().expect("a slice ends that has begun")];
-                slice.end = Some(time);
-                slice.arrows[1] = arrows;
-            }
-        }
-    }
-    slices
 }
 
 /// Times and bytes of each call on each window, of the table that `--stats` prints.

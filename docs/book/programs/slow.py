@@ -1,22 +1,40 @@
-# Each rank sums up the rows of its share, and the higher ranks have more of them.
+# Three things make these ranks wait. What they compute is a sleep here, so that it takes the same time everywhere.
+import time
+
 import numpy as np
 from mpi4py import MPI
 
 
-def work(rows):
-    numbers = np.arange(100_000, dtype="i8")
-    total = 1
-    for _ in range(rows):
-        total ^= int((numbers * 3 ^ total).sum())
-    return total & 0x7FFFFFFF
+def work(milliseconds):
+    time.sleep(milliseconds / 1000)
 
 
 world = MPI.COMM_WORLD
-window = MPI.Win.Allocate(8, 8, comm=world)
-window.Set_name("sums")
-for _ in range(20):
-    total = np.array([work(20 * (world.Get_rank() + 1))], dtype="i8")
-    window.Fence(MPI.MODE_NOPRECEDE)
-    window.Accumulate(total, 0, op=MPI.BXOR)
-    window.Fence(MPI.MODE_NOSUCCEED)
-window.Free()
+rank = world.Get_rank()
+first, others = world.group.Incl([0]), world.group.Excl([0])
+edges = MPI.Win.Allocate(32, 8, comm=world)
+edges.Set_name("edges")
+total = MPI.Win.Allocate(8, 8, comm=world)
+total.Set_name("total")
+for number in range(10):
+    step, latest = np.array([number]), np.array([0])
+    # All write an edge to rank 0, and compute.
+    if rank == 0:
+        work(6)
+        edges.Post(others)
+        edges.Wait()
+    else:
+        edges.Start(first)
+        edges.Put(step, 0, rank)
+        edges.Complete()
+        work(6)
+    # All add what they compute to the total of rank 0.
+    total.Lock(0)
+    work(3)
+    total.Accumulate(step, 0, op=MPI.SUM)
+    total.Unlock(0)
+    # Rank 3 has more rows.
+    work(12 if rank == 3 else 4)
+    world.Allreduce(step, latest, op=MPI.MAX)
+edges.Free()
+total.Free()

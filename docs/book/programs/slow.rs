@@ -1,20 +1,40 @@
-//! Each rank sums up the rows of its share, and the higher ranks have more of them.
+//! Three things make these ranks wait. What they compute is a sleep here, so that it takes the same time everywhere.
 
-use onesided::{Access, Op, Rank, Universe, WindowOptions};
+use onesided::prelude::*;
 
-fn work(rows: u32) -> u64 {
-    (0..rows * 2000).fold(1, |sum: u64, k| std::hint::black_box(sum.wrapping_mul(3) ^ u64::from(k)))
+#[allow(clippy::disallowed_methods, reason = "a computation of that time")]
+fn work(milliseconds: u64) {
+    std::thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
 
 fn main() -> onesided::Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
-    let mut window = WindowOptions::new().name("sums").allocate::<u64>(world, 1)?;
-    for _ in 0..20 {
-        let sum = [work(1000 * (world.rank().0 + 1))];
-        let epoch = window.fence()?;
-        epoch.accumulate(&sum, Op::Bxor, Rank(0), 0)?;
-        epoch.close()?;
+    let rank = world.rank().0;
+    let [first, others] = [world.group().incl(&[0])?, world.group().excl(&[0])?];
+    let mut edges = WindowOptions::new().name("edges").allocate::<u64>(world, 4)?;
+    let total = WindowOptions::new().name("total").allocate::<u64>(world, 1)?;
+    for mine in (0..10).map(|step| [step]) {
+        // All write an edge to rank 0, and compute.
+        let (mut access, mut exposure) = edges.sides();
+        if rank == 0 {
+            work(6);
+            exposure.post(&others)?.wait()?;
+        } else {
+            let epoch = access.start(&first)?;
+            epoch.put(&mine, Rank(0), rank as usize)?;
+            epoch.complete()?;
+            work(6);
+        }
+        // All add what they compute to the total of rank 0.
+        let epoch = total.lock(LockType::Exclusive, Rank(0))?;
+        work(3);
+        epoch.accumulate(&mine, Op::Sum, Rank(0), 0)?;
+        epoch.unlock()?;
+        // Rank 3 has more rows.
+        work(if rank == 3 { 12 } else { 4 });
+        world.allreduce(&mine, Op::Max)?;
     }
-    window.free()
+    edges.free()?;
+    total.free()
 }
