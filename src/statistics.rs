@@ -223,6 +223,13 @@ impl Statistics {
         self.log.iter().filter(|_| arrow != 0).for_each(|log| log.received(arrow));
     }
 
+    /// The lock call that this thread is in was granted after a wait. `mark` reads the mark of the release.
+    pub(crate) fn granted(&self, mark: impl FnOnce() -> u64) {
+        if let Some(log) = &self.log {
+            log.granted(mark(), CURRENT.get().begun);
+        }
+    }
+
     /// Whether the job counts.
     pub(crate) fn counts(&self) -> bool {
         self.counts.is_some()

@@ -10,6 +10,7 @@ use crate::mixer::Mixer;
 use crate::prim::{Backoff, FailedWord, Waiter, Word32, monotonic};
 use crate::rank::Rank;
 use crate::shm::{Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing, thread_id};
+use crate::sync::MAX_RANKS;
 use crate::sync::channel::MailWords;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -72,6 +73,16 @@ const ARROW_BITS: u32 = 48;
 const POST: u64 = 1;
 const COMPLETE: u64 = 2;
 const NOTIFICATION: u64 = 3;
+/// Of a release, whose arrow has its mark in the lower bits.
+const RELEASE: u64 = 3 << 60;
+/// Where the time begins in the mark of a release; the rank is below.
+const RANK_BITS: u32 = 12;
+const _: () = assert!(MAX_RANKS <= 1 << RANK_BITS);
+
+/// The arrow of the release with that mark. A later one may have the same, after three days.
+fn arrow_of_release(mark: u64) -> u64 {
+    RELEASE | (mark % (1 << 60))
+}
 
 /// The events of this process.
 pub(crate) struct EventLog {
@@ -260,6 +271,24 @@ impl EventLog {
     /// It has consumed that notification.
     pub(crate) fn consumed(&self, counter: u64, number: u32) {
         self.received(arrow_at(NOTIFICATION, counter, number));
+    }
+
+    /// This rank is about to release a lock: returns the mark to leave with it, if the call is in the log. Later marks
+    /// are greater.
+    pub(crate) fn released(&self) -> Option<u64> {
+        IS_IN_CALL.get().then(|| {
+            let mark = monotonic() << RANK_BITS | u64::from(self.rank);
+            self.publish(&mut self.writer(), &TraceEvent::Sent { arrow: arrow_of_release(mark) });
+            mark
+        })
+    }
+
+    /// The lock call that has begun then was granted after a wait, and finds that mark of a release: an older one was
+    /// not what it waited for.
+    pub(crate) fn granted(&self, mark: u64, begun: u64) {
+        if mark >= begun << RANK_BITS {
+            self.received(arrow_of_release(mark));
+        }
     }
 
     fn sent_at(&self, kind: u64, words: u64, number: u32) {

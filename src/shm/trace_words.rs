@@ -148,7 +148,16 @@ impl TraceEvent {
     pub fn sends(call: Call) -> bool {
         let notifies = [Call::PutNotify, Call::GetNotify, Call::AccumulateNotify, Call::Notify]
             .contains(&call);
-        notifies || matches!(call, Call::Send | Call::SendReceive | Call::Post | Call::Complete)
+        notifies
+            || matches!(
+                call,
+                Call::Send
+                    | Call::SendReceive
+                    | Call::Post
+                    | Call::Complete
+                    | Call::Unlock
+                    | Call::UnlockAll
+            )
     }
 
     /// Bytes of a text that one event has.

@@ -76,6 +76,8 @@ struct StateWords {
     /// The last rank that queues by its node (`queue.rs`).
     tail: Word64,
     owner: Word32,
+    /// Of each side, the mark of the latest release.
+    released: [Word64; 2],
 }
 
 impl LockWords {
@@ -349,6 +351,17 @@ impl LockWords {
         let is_alone = word & LockOwner::BESIDE_ALL == 0;
         let rank = (word & !LockOwner::BESIDE_ALL).checked_sub(1)?;
         Some(LockOwner { rank, is_alone })
+    }
+
+    /// Leaves the mark of a release by a holder of `side`, before it leaves. Of several that leave a shared side at the
+    /// same time, the mark of one stays.
+    pub fn mark_release(&self, side: LockSide, mark: u64) {
+        self.state.0.released[side.index() as usize].store(mark);
+    }
+
+    /// The mark of the latest release by a holder of `side`; zero without one.
+    pub fn released(&self, side: LockSide) -> u64 {
+        self.state.0.released[side.index() as usize].load()
     }
 
     /// Whether any rank holds the lock on `side`. A snapshot: it may be old when it is returned. On a shared

@@ -126,6 +126,16 @@ impl LockAllWords {
         self.lock.is_held(side)
     }
 
+    /// See [`LockWords::mark_release`].
+    pub fn mark_release(&self, side: LockSide, mark: u64) {
+        self.lock.mark_release(side, mark);
+    }
+
+    /// See [`LockWords::released`].
+    pub fn released(&self, side: LockSide) -> u64 {
+        self.lock.released(side)
+    }
+
     /// Whether any rank holds `lock_all`; `nodes` are those of all ranks. A snapshot, as [`LockWords::is_held`].
     pub fn is_locked_all<'a>(&self, nodes: impl IntoIterator<Item = &'a QueueNode>) -> bool {
         let reads = |node: &QueueNode| node.reading.load() != 0;

@@ -11,6 +11,7 @@ use crate::call::Call;
 use crate::check::{CheckedWindow, Checker, Frequency, Holding};
 use crate::error::Result;
 use crate::group::Rank;
+use crate::trace::EventLog;
 use std::panic::Location;
 
 impl Synchronization<'_> {
@@ -81,7 +82,10 @@ impl Synchronization<'_> {
                 self.transport().await_lock(self.calls, lock_type, target.0, slow.queueing(), at);
             let _state = self.sync_state();
             match granted {
-                Ok(()) => self.calls.epochs.locked(target.0, lock_type, false),
+                Ok(()) => {
+                    self.waited(lock_type, Some(target.0));
+                    self.calls.epochs.locked(target.0, lock_type, false);
+                }
                 Err(_) => self.calls.epochs.unlocked(target.0),
             }
             self.locked(target, lock_type, assert, at);
@@ -134,6 +138,9 @@ impl Synchronization<'_> {
                     window.unlocking(checker, &self.calls.excluded(), target.0, held);
                 }
             });
+            if let Ok((held, false)) = self.calls.epochs.may_unlock(target.0) {
+                self.releases(held, Some(target.0));
+            }
             match self.go_on(Call::Unlock, target, slow, |_| self.end_lock(target))? {
                 None => Ok(()),
                 Some(_) => self.transport().release_slowly(self.calls, target),
@@ -193,6 +200,7 @@ impl Synchronization<'_> {
             }
             let waiting = self.waiting(BOTH);
             self.transport().await_lock_all(self.calls, at)?;
+            self.waited(LockType::Shared, None);
             self.transport().leave_fence(self.calls.rank().0);
             waiting.end(|_| self.calls.epochs.locked_all(false));
             self.locked_all(assert, at);
@@ -207,6 +215,20 @@ impl Synchronization<'_> {
             self.calls.synchronising(Some(at), Frequency::Seldom, locked);
         }
         self.holds(LockType::Shared, None, assert, at);
+    }
+
+    /// In a traced job: a lock of the target, or of all, was granted after a wait.
+    fn waited(self, lock_type: LockType, target: Option<u32>) {
+        if let Some(statistics) = self.calls.context().statistics() {
+            statistics.granted(|| self.transport().awaited_release(lock_type, target));
+        }
+    }
+
+    /// In a traced job: this rank is about to release a lock of the target, or of all.
+    fn releases(self, held: LockType, target: Option<u32>) {
+        if let Some(mark) = self.calls.context().log().and_then(EventLog::released) {
+            self.transport().mark_release(held, target, mark);
+        }
     }
 
     /// This rank has that lock, in a checked job.
@@ -250,6 +272,9 @@ impl Synchronization<'_> {
                     window.unlocking_all(checker, &self.calls.excluded(), nocheck);
                 }
             });
+            if let Ok(false) = self.calls.epochs.may_unlock_all() {
+                self.releases(LockType::Shared, None);
+            }
             match self.go_on(Call::UnlockAll, Rank::NULL, slow, |_| self.end_lock_all())? {
                 None => Ok(()),
                 Some(_) => self.transport().release_all_slowly(self.calls),

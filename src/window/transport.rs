@@ -17,8 +17,8 @@ use crate::group::Rank;
 use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use crate::shm::{BiasedMutex, Placed, PlacedSlice};
 use crate::sync::{
-    self, Arrivals, Barrier, FenceKind, Locker, OwnNode, PostSlot, QueueNode, Queueing, RankWords,
-    Reader, Round, Tree, TreeLine, WindowWords, watch,
+    self, Arrivals, Barrier, FenceKind, LockSide, Locker, OwnNode, PostSlot, QueueNode, Queueing,
+    RankWords, Reader, Round, Tree, TreeLine, WindowWords, watch,
 };
 use std::panic::Location;
 use std::sync::Arc;
@@ -506,6 +506,34 @@ impl Transport {
     pub(super) fn release_slowly(&self, calls: &Calls, target: Rank) -> Result<()> {
         let Some(window) = self.foreign() else { return Ok(()) };
         calls.foreign(Call::Unlock, window.unlock(target.0))
+    }
+
+    /// In a traced job: leaves the mark of a release of a target's lock, or of all, for the ranks that wait for it.
+    pub(super) fn mark_release(&self, held: LockType, target: Option<u32>, mark: u64) {
+        let window = &self.words.lock_all;
+        match (target.map(|target| &self.words_of(target).lock), held) {
+            (Some(lock), LockType::Shared) => lock.mark_release(LockSide::Left, mark),
+            (Some(lock), LockType::Exclusive) => {
+                lock.mark_release(LockSide::RightExclusive, mark);
+                window.mark_release(LockSide::RightShared, mark);
+            }
+            (None, _) => window.mark_release(LockSide::LeftOfShared, mark),
+        }
+    }
+
+    /// The mark of the latest release that a lock of the target, or of all, can have waited for. While it is held, no
+    /// rank releases another such lock.
+    pub(super) fn awaited_release(&self, lock_type: LockType, target: Option<u32>) -> u64 {
+        let window = &self.words.lock_all;
+        match (target.map(|target| &self.words_of(target).lock), lock_type) {
+            (Some(lock), LockType::Shared) => lock.released(LockSide::RightExclusive),
+            (Some(lock), LockType::Exclusive) => {
+                let of_target = [LockSide::Left, LockSide::RightExclusive];
+                let latest = of_target.map(|side| lock.released(side)).into_iter().max();
+                latest.unwrap_or(0).max(window.released(LockSide::LeftOfShared))
+            }
+            (None, _) => window.released(LockSide::RightShared),
+        }
     }
 
     /// A rank of this process that locks all targets.

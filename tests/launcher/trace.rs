@@ -6,11 +6,12 @@ use crate::slices::{Slice, Slices};
 use crate::statistics::known_calls;
 use crate::support::printed::cells_of;
 use nix::sys::signal::{Signal, kill};
-use onesided::{Access, Op, Rank, Universe, WindowOptions};
+use onesided::engine::Win;
+use onesided::{Access, LockType, Op, Rank, Universe, WindowOptions};
 use prost::Message;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A name that a file of text would have to escape.
 const NAME: &str = "a \"halo\" <b>&amp;</b> größer als ein Block von Zeichen";
@@ -86,6 +87,66 @@ fn send_and_post() {
         window.start(&others).unwrap();
         window.complete().unwrap();
         window.wait().unwrap();
+    }
+    window.free().unwrap();
+}
+
+/// How a rank locks the part of rank 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Held {
+    Exclusive,
+    Shared,
+    All,
+}
+
+impl Held {
+    fn lock(self, window: &Win) {
+        match self {
+            Held::Exclusive => window.lock(LockType::Exclusive, Rank(0)),
+            Held::Shared => window.lock(LockType::Shared, Rank(0)),
+            Held::All => window.lock_all(),
+        }
+        .unwrap();
+    }
+
+    fn unlock(self, window: &Win) {
+        match self {
+            Held::All => window.unlock_all(),
+            _ => window.unlock(Rank(0)),
+        }
+        .unwrap();
+    }
+}
+
+/// How rank 0 holds the lock, and what the others wait for.
+const LOCKS: [[Held; 2]; 5] = [
+    [Held::Exclusive, Held::Exclusive],
+    [Held::Exclusive, Held::Shared],
+    [Held::Shared, Held::Exclusive],
+    [Held::Exclusive, Held::All],
+    [Held::All, Held::Exclusive],
+];
+
+#[test]
+#[ignore = "a rank"]
+fn wait_for_locks() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    let window = WindowOptions::new().allocate_bytes(world, 8, 1).unwrap();
+    for [held, wanted] in LOCKS {
+        if world.rank() == 0 {
+            held.lock(&window);
+        }
+        world.barrier().unwrap();
+        if world.rank() == 0 {
+            let begun = Instant::now();
+            while begun.elapsed() < LATE {}
+            held.unlock(&window);
+        } else {
+            wanted.lock(&window);
+            wanted.unlock(&window);
+        }
+        world.barrier().unwrap();
     }
     window.free().unwrap();
 }
@@ -283,8 +344,41 @@ fn an_arrow_leads_from_each_message_and_post_to_the_call_that_has_received_it() 
     );
     assert!(notifications.iter().all(|(from, _)| from.name == "notify"), "{notifications:?}");
     assert_eq!(notifications.len(), 9);
-    assert_eq!(begins.len(), MESSAGES as usize + pairs.len() + completes.len() + 9);
+    // Each rank has unlocked all, for which none has waited.
+    assert_eq!(begins.len(), MESSAGES as usize + pairs.len() + completes.len() + 9 + 3);
     assert_eq!(completes.len(), pairs.len());
+}
+
+#[test]
+fn an_arrow_leads_from_each_unlock_to_the_lock_that_has_waited_for_it() {
+    let file = TraceFile::new("locks");
+    file.run(3, &[], "wait_for_locks").expect(0);
+    let slices = file.slices();
+    let locks_of = |rank: u32| -> Vec<&Slice> {
+        let is_it = |slice: &&Slice| slice.rank == rank && slice.name.starts_with("lock");
+        slices.0.iter().filter(is_it).collect()
+    };
+    assert!(locks_of(0).iter().all(|lock| lock.arrows[1].is_empty()), "no rank was in its way");
+    for ((number, [held, wanted]), [a, b]) in
+        LOCKS.into_iter().enumerate().map(|one| (one, [1, 2].map(|rank| locks_of(rank)[one.0])))
+    {
+        let [first, second] = if a.end < b.end { [a, b] } else { [b, a] };
+        let last = if wanted == Held::Exclusive { first.rank } else { 0 };
+        for (lock, from) in [(first, 0), (second, last)] {
+            let in_it = |slice: &&Slice| slice.rank == lock.rank && slice.begin >= lock.begin;
+            let waits = slices.of_call("waiting").into_iter().filter(in_it);
+            let wait = waits.min_by_key(|wait| wait.begin).expect("a rank waits at the end");
+            if wait.begin > lock.end.unwrap() {
+                // It came late on a busy machine.
+                continue;
+            }
+            let [arrow] = lock.arrows[1][..] else { panic!("{number}: {lock:?}") };
+            let unlock = slices.0.iter().find(|from| from.arrows[0].contains(&arrow)).unwrap();
+            assert_eq!(unlock.rank, from, "{held:?} {wanted:?}: {unlock:?} {lock:?}");
+            assert!(unlock.name.starts_with("unlock") && unlock.begin > lock.begin, "{unlock:?}");
+            assert!(unlock.begin < lock.end.unwrap(), "{unlock:?} {lock:?}");
+        }
+    }
 }
 
 #[test]
