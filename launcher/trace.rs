@@ -4,9 +4,10 @@
 //! their memory for events is full; so it also reads when it cannot write any more.
 
 mod encoder;
+mod mean;
 pub mod schema;
 
-use crate::launch::{Job, TraceReader};
+use crate::launch::{Job, TraceReader, monotonic};
 use crate::launcher::report::file::ReportFile;
 use encoder::Encoder;
 use std::fs::File;
@@ -82,7 +83,9 @@ fn write(
             continue;
         }
         if is_over {
-            (0..ranks).for_each(|rank| add_unfinished(&reader, rank, &mut encoder));
+            let now = monotonic();
+            (0..ranks).for_each(|rank| add_unfinished(&reader, (rank, now), &mut encoder));
+            encoder.finish_job();
         }
         target.write(&mut encoder.bytes);
         if is_over {
@@ -100,10 +103,10 @@ fn pass_on(reader: &mut TraceReader, rank: u32, encoder: &mut Encoder) -> io::Re
 }
 
 /// Of a rank that has ended in its sleep, the wait has no event.
-fn add_unfinished(reader: &TraceReader, rank: u32, encoder: &mut Encoder) {
-    encoder.finish(rank);
+fn add_unfinished(reader: &TraceReader, (rank, now): (u32, u64), encoder: &mut Encoder) {
+    encoder.finish(rank, now);
     if let Ok(Some(awaited)) = reader.view().awaited(rank) {
-        encoder.unfinished(rank, awaited.since, &awaited.place);
+        encoder.unfinished(rank, (awaited.since, now), &awaited.place);
     }
 }
 

@@ -152,6 +152,7 @@ impl Statistics {
     /// The call that this thread is in has created a window with that mark.
     #[cold]
     pub(crate) fn created(&self, mark: u64, bytes: u64, name: &str, hints: &str) {
+        self.log.iter().for_each(|log| log.resized(mark, bytes.cast_signed()));
         let Some(Counts { words, .. }) = &self.counts else { return };
         let _places = self.places();
         let number = words.created.load();

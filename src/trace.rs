@@ -116,6 +116,8 @@ struct EventWriter {
     texts: HashMap<String, u32>,
     /// The name of each window, by its mark.
     windows: HashMap<u64, u32, BuildHasherDefault<Mixer>>,
+    /// The bytes of this rank's part of each window, by its mark.
+    parts: HashMap<u64, u64, BuildHasherDefault<Mixer>>,
     /// The window of the latest call, and the number of its name.
     latest: (u64, u32),
 }
@@ -204,6 +206,27 @@ impl EventLog {
         if IS_IN_CALL.replace(false) {
             self.publish(&mut self.writer(), &TraceEvent::End { time });
         }
+    }
+
+    /// This rank's part of the window with that mark has `by` bytes more than before.
+    pub(crate) fn resized(&self, mark: u64, by: i64) {
+        let mut writer = self.writer();
+        let part = writer.parts.entry(mark).or_default();
+        *part = part.saturating_add_signed(by);
+        self.publish_memory(&mut writer);
+    }
+
+    /// The window with that mark is freed.
+    pub(crate) fn freed(&self, mark: u64) {
+        let mut writer = self.writer();
+        if writer.parts.remove(&mark).is_some() {
+            self.publish_memory(&mut writer);
+        }
+    }
+
+    fn publish_memory(&self, writer: &mut EventWriter) {
+        let bytes = writer.parts.values().sum();
+        self.publish(writer, &TraceEvent::Memory { time: monotonic(), bytes });
     }
 
     /// Calls that begin from now on are in the log, or are not.

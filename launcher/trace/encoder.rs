@@ -3,10 +3,12 @@
 //! Each rank is a process with a track for each of its threads, and a sequence of packets. Names are interned: a packet
 //! that uses one first defines it for the later ones of its sequence.
 
+use super::mean::MeanOverTime;
 use super::schema::{
-    BuiltinClock, Clock, ClockSnapshot, DebugAnnotation, INCREMENTAL_STATE_CLEARED, InternedData,
-    InternedName, InternedString, NEEDS_INCREMENTAL_STATE, ProcessDescriptor, SliceType,
-    ThreadDescriptor, Trace, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEventDefaults,
+    BuiltinClock, Clock, ClockSnapshot, CounterDescriptor, CounterUnit, DebugAnnotation, EventType,
+    INCREMENTAL_STATE_CLEARED, InternedData, InternedName, InternedString, NEEDS_INCREMENTAL_STATE,
+    ProcessDescriptor, ThreadDescriptor, Trace, TracePacket, TracePacketDefaults, TrackDescriptor,
+    TrackEvent, TrackEventDefaults,
 };
 use crate::Call;
 use crate::launch::TraceEvent;
@@ -26,6 +28,10 @@ const WAIT: usize = 256;
 /// Encodes packets one behind the other.
 pub struct Encoder {
     ranks: Vec<RankTrack>,
+    /// How many calls wait.
+    waiting: MeanOverTime,
+    /// Bytes of the operations and sends in calls.
+    in_flight: MeanOverTime,
     /// The encoded packets.
     pub bytes: Vec<u8>,
     /// A packet with one end of a slice, whose memory is used for the next.
@@ -49,6 +55,10 @@ struct RankTrack {
     /// The calls that may send, each until it ends: an arrow begins where its call does, and only then is it known
     /// how many there are.
     sending: Vec<Sending>,
+    /// The calls that move data, each until it ends: its thread, its beginning, and the bytes.
+    moving: Vec<(u32, u64, u64)>,
+    /// Whether the track of the windows' memory is described.
+    has_memory: bool,
     /// The arrows that end in calls that have not ended, with their threads.
     received: Vec<(u32, u64)>,
 }
@@ -66,6 +76,13 @@ struct Sending {
 
 /// The first thread of a rank, whose events need not name their track.
 const FIRST: u32 = 1;
+
+/// In place of a thread: the track of the memory of a rank's windows.
+const MEMORY: u32 = u32::MAX;
+
+/// The tracks of the whole job: below those of all ranks.
+const WAITING: u64 = 1;
+const IN_FLIGHT: u64 = 2;
 
 /// The track of a thread; that of the rank for thread 0.
 fn uuid(rank: u32, thread: u32) -> u64 {
@@ -86,6 +103,8 @@ impl RankTrack {
             text: Vec::new(),
             in_call: None,
             sending: Vec::new(),
+            moving: Vec::new(),
+            has_memory: false,
             received: Vec::new(),
         }
     }
@@ -131,7 +150,8 @@ impl Encoder {
     pub fn new(ranks: u32) -> Encoder {
         let ranks = (0..ranks).map(|_| RankTrack::new()).collect();
         let slice = Trace { packet: vec![TracePacket::default()] };
-        let mut encoder = Encoder { ranks, bytes: Vec::new(), slice };
+        let [waiting, in_flight] = [(); 2].map(|()| MeanOverTime::new());
+        let mut encoder = Encoder { ranks, waiting, in_flight, bytes: Vec::new(), slice };
         let clock = |id, builtin: BuiltinClock| {
             let now = clock_gettime(id);
             let timestamp = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
@@ -148,7 +168,7 @@ impl Encoder {
         encoder
     }
 
-    /// Adds a packet that describes a track of a rank.
+    /// Adds a packet of a rank that is no slice.
     fn add_track(&mut self, rank: u32, packet: TracePacket) {
         let packet = TracePacket {
             trusted_packet_sequence_id: Some(rank + 1),
@@ -167,23 +187,12 @@ impl Encoder {
             known.definitions().debug_annotation_names =
                 ARGUMENTS.iter().zip(1..).map(|(name, iid)| interned(iid, name)).collect();
             let process_name = Some(format!("rank {rank}"));
-            let first = TracePacket {
-                sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
-                first_packet_on_sequence: Some(true),
-                trace_packet_defaults: Some(TracePacketDefaults {
-                    track_event_defaults: Some(TrackEventDefaults {
-                        track_uuid: Some(uuid(rank, FIRST)),
-                    }),
-                    timestamp_clock_id: Some(BuiltinClock::Monotonic as u32),
-                }),
-                track_descriptor: Some(TrackDescriptor {
-                    uuid: Some(uuid(rank, 0)),
-                    process: Some(ProcessDescriptor { pid, process_name }),
-                    ..TrackDescriptor::default()
-                }),
-                ..TracePacket::default()
+            let process = TrackDescriptor {
+                uuid: Some(uuid(rank, 0)),
+                process: Some(ProcessDescriptor { pid, process_name }),
+                ..TrackDescriptor::default()
             };
-            self.add_track(rank, first);
+            self.add_track(rank, first_packet(uuid(rank, FIRST), process));
         }
         let thread_name = Some(format!("thread {thread}"));
         let track = TrackDescriptor {
@@ -223,8 +232,11 @@ impl Encoder {
             // A region began in its call.
             TraceEvent::Sent { .. } => {}
             TraceEvent::Received { arrow } => known.received.push((thread, arrow)),
+            TraceEvent::Memory { time, bytes } => self.add_memory(rank, time, bytes),
             TraceEvent::End { time } => {
                 known.in_call.take_if(|latest| *latest == thread);
+                let moved = known.moving.extract_if(.., |(of, ..)| *of == thread);
+                moved.for_each(|(_, begun, bytes)| self.in_flight.add(begun..time, bytes as f64));
                 let of_thread = |(of, _): &mut (u32, u64)| *of == thread;
                 let received = known.received.extract_if(.., of_thread);
                 let arrows: Vec<u64> = received.map(|(_, arrow)| arrow).collect();
@@ -251,6 +263,7 @@ impl Encoder {
         let name = known.name(call as usize, call.name());
         let target = operation.and_then(|(target, _)| target).map(u64::from);
         let bytes = operation.map(|(_, bytes)| bytes);
+        known.moving.extend(bytes.filter(|bytes| *bytes > 0).map(|bytes| (thread, time, bytes)));
         let arguments = [text(WINDOW, window), number(TARGET, target), number(BYTES, bytes)];
         if TraceEvent::sends(call) {
             let (arrows, waits) = (Vec::new(), Vec::new());
@@ -267,19 +280,24 @@ impl Encoder {
     }
 
     fn add_wait(&mut self, on: (u32, u32), (begun, ended, line): (u64, u64, u32)) {
+        self.waiting.add(begun..ended, 1.0);
         self.begin_wait(on, begun, text(LINE, line));
         self.add_slice(on, ended, None, &[]);
     }
 
-    /// Adds the beginnings of calls of a rank that has ended in them.
-    pub fn finish(&mut self, rank: u32) {
+    /// Adds the beginnings of calls of a rank that has ended in them, at that time or before.
+    pub fn finish(&mut self, rank: u32, time: u64) {
+        for (_, begun, bytes) in std::mem::take(&mut self.ranks[rank as usize].moving) {
+            self.in_flight.add(begun..time, bytes as f64);
+        }
         for sending in std::mem::take(&mut self.ranks[rank as usize].sending) {
             self.begin_sending(rank, sending);
         }
     }
 
-    /// Adds the wait in which a rank slept last, which has not ended: since when, and in which line of the program.
-    pub fn unfinished(&mut self, rank: u32, since: u64, line: &str) {
+    /// Adds the wait in which a rank slept last, which had not ended at that time: since when, and in which line of the
+    /// program.
+    pub fn unfinished(&mut self, rank: u32, (since, time): (u64, u64), line: &str) {
         let known = &mut self.ranks[rank as usize];
         let Some(thread) = known.in_call else { return };
         // Behind the numbers of the rank's own texts.
@@ -291,7 +309,46 @@ impl Encoder {
             string_value_iid,
             ..DebugAnnotation::default()
         });
+        self.waiting.add(since..time, 1.0);
         self.begin_wait((rank, thread), since, line);
+    }
+
+    /// The windows of a rank have that much memory from now on.
+    fn add_memory(&mut self, rank: u32, time: u64, bytes: u64) {
+        let of_rank = uuid(rank, MEMORY);
+        if !std::mem::replace(&mut self.ranks[rank as usize].has_memory, true) {
+            let track = TrackDescriptor {
+                parent_uuid: Some(uuid(rank, 0)),
+                ..counter(of_rank, "memory of windows", CounterUnit::SizeBytes)
+            };
+            let track_descriptor = Some(track);
+            self.add_track(rank, TracePacket { track_descriptor, ..TracePacket::default() });
+        }
+        let track_event = Some(value(of_rank, bytes as f64));
+        let timestamp = Some(time);
+        self.add_track(rank, TracePacket { timestamp, track_event, ..TracePacket::default() });
+    }
+
+    /// Adds what is known of the whole job at the end.
+    pub fn finish_job(&mut self) {
+        let sequence = self.ranks.len() as u32 + 1;
+        let waiting = counter(WAITING, "waiting ranks", CounterUnit::Count);
+        let in_flight = counter(IN_FLIGHT, "bytes in flight", CounterUnit::SizeBytes);
+        let mut packets = vec![first_packet(WAITING, waiting)];
+        packets.push(TracePacket { track_descriptor: Some(in_flight), ..TracePacket::default() });
+        for (track, mean) in [(WAITING, &self.waiting), (IN_FLIGHT, &self.in_flight)] {
+            packets.extend(mean.changes().map(|(time, mean)| TracePacket {
+                timestamp: Some(time),
+                track_event: Some(value(track, mean)),
+                ..TracePacket::default()
+            }));
+        }
+        for packet in packets {
+            let sequence_flags = packet.sequence_flags.or(Some(NEEDS_INCREMENTAL_STATE));
+            let trusted_packet_sequence_id = Some(sequence);
+            let packet = TracePacket { sequence_flags, trusted_packet_sequence_id, ..packet };
+            encode(packet, &mut self.bytes);
+        }
     }
 
     fn begin_wait(&mut self, on: (u32, u32), time: u64, line: Option<DebugAnnotation>) {
@@ -315,7 +372,7 @@ impl Encoder {
         packet.interned_data = self.ranks[rank as usize].definitions.take();
         let event = packet.track_event.get_or_insert_default();
         event.track_uuid = (thread != FIRST).then(|| uuid(rank, thread));
-        let kind = if begins.is_some() { SliceType::SliceBegin } else { SliceType::SliceEnd };
+        let kind = if begins.is_some() { EventType::SliceBegin } else { EventType::SliceEnd };
         event.kind = Some(kind as i32);
         event.name_iid = begins.as_ref().map(|(name, _)| *name);
         event.debug_annotations.clear();
@@ -333,6 +390,42 @@ impl Encoder {
 
 fn encode(packet: TracePacket, bytes: &mut Vec<u8>) {
     Trace { packet: vec![packet] }.encode(bytes).expect("a vector grows");
+}
+
+/// The first packet of a sequence, whose events are on that track where they name none. It describes a track.
+fn first_packet(track_uuid: u64, described: TrackDescriptor) -> TracePacket {
+    let track_event_defaults = Some(TrackEventDefaults { track_uuid: Some(track_uuid) });
+    let timestamp_clock_id = Some(BuiltinClock::Monotonic as u32);
+    TracePacket {
+        sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
+        first_packet_on_sequence: Some(true),
+        trace_packet_defaults: Some(TracePacketDefaults {
+            track_event_defaults,
+            timestamp_clock_id,
+        }),
+        track_descriptor: Some(described),
+        ..TracePacket::default()
+    }
+}
+
+/// The track of a counter.
+fn counter(uuid: u64, name: &str, unit: CounterUnit) -> TrackDescriptor {
+    TrackDescriptor {
+        uuid: Some(uuid),
+        name: Some(name.to_owned()),
+        counter: Some(CounterDescriptor { unit: Some(unit as i32) }),
+        ..TrackDescriptor::default()
+    }
+}
+
+/// The event by which a counter has another value.
+fn value(counter: u64, value: f64) -> TrackEvent {
+    TrackEvent {
+        kind: Some(EventType::Counter as i32),
+        track_uuid: Some(counter),
+        double_counter_value: Some(value),
+        ..TrackEvent::default()
+    }
 }
 
 /// An argument that is a number, if there is one.

@@ -89,6 +89,23 @@ pub struct TrackDescriptor {
     pub thread: Option<ThreadDescriptor>,
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
+    #[prost(message, optional, tag = "8")]
+    pub counter: Option<CounterDescriptor>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct CounterDescriptor {
+    #[prost(enumeration = "CounterUnit", optional, tag = "3")]
+    pub unit: Option<i32>,
+}
+
+/// `CounterDescriptor.Unit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub enum CounterUnit {
+    Unspecified = 0,
+    Count = 2,
+    SizeBytes = 3,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -113,12 +130,15 @@ pub struct ThreadDescriptor {
 pub struct TrackEvent {
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
-    #[prost(enumeration = "SliceType", optional, tag = "9")]
+    #[prost(enumeration = "EventType", optional, tag = "9")]
     pub kind: Option<i32>,
     #[prost(uint64, optional, tag = "10")]
     pub name_iid: Option<u64>,
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
+    /// Of a counter, the value from now on.
+    #[prost(double, optional, tag = "44")]
+    pub double_counter_value: Option<f64>,
     /// The arrows that begin in the slice.
     #[prost(fixed64, repeated, packed = "false", tag = "47")]
     pub flow_ids: Vec<u64>,
@@ -130,10 +150,11 @@ pub struct TrackEvent {
 /// `TrackEvent.Type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
-pub enum SliceType {
+pub enum EventType {
     Unspecified = 0,
     SliceBegin = 1,
     SliceEnd = 2,
+    Counter = 4,
 }
 
 /// An argument of a slice.

@@ -124,6 +124,13 @@ pub enum TraceEvent {
         /// What identifies it in the job.
         arrow: u64,
     },
+    /// The windows of the rank have other memory.
+    Memory {
+        /// When.
+        time: u64,
+        /// Bytes of its parts of all windows from now on.
+        bytes: u64,
+    },
     /// The call has received it.
     Received {
         /// The same.
@@ -142,6 +149,7 @@ const SENT: u32 = WAIT + 1;
 const RECEIVED: u32 = SENT + 1;
 const BEGIN_REGION: u32 = RECEIVED + 1;
 const END_REGION: u32 = BEGIN_REGION + 1;
+const MEMORY: u32 = END_REGION + 1;
 
 impl TraceEvent {
     /// Whether [`TraceEvent::Sent`] may follow the beginning of this call, which is then before all its waits.
@@ -185,6 +193,7 @@ impl TraceEvent {
             TraceEvent::Wait { begun, ended, line } => (WAIT, line, [begun, ended, 0]),
             TraceEvent::BeginRegion { time, name } => (BEGIN_REGION, name, [time, 0, 0]),
             TraceEvent::EndRegion { time } => (END_REGION, 0, [time, 0, 0]),
+            TraceEvent::Memory { time, bytes } => (MEMORY, 0, [time, bytes, 0]),
             TraceEvent::Sent { arrow } => (SENT, 0, [arrow, 0, 0]),
             TraceEvent::Received { arrow } => (RECEIVED, 0, [arrow, 0, 0]),
         }
@@ -212,6 +221,7 @@ impl TraceEvent {
             WAIT => TraceEvent::Wait { begun: time, ended: second, line: text },
             BEGIN_REGION => TraceEvent::BeginRegion { time, name: text },
             END_REGION => TraceEvent::EndRegion { time },
+            MEMORY => TraceEvent::Memory { time, bytes: second },
             SENT => TraceEvent::Sent { arrow: time },
             RECEIVED => TraceEvent::Received { arrow: time },
             _ => return None,
@@ -243,11 +253,12 @@ mod tests {
             TraceEvent::Received { arrow: 1 },
             TraceEvent::BeginRegion { time: 5, name: 3 },
             TraceEvent::EndRegion { time: 6 },
+            TraceEvent::Memory { time: 7, bytes: 1 << 50 },
         ] {
             let (here, behind) = (place(), place());
             here.publish(&behind, 12, &event);
             assert_eq!(here.read(here.state.found()), Some((12, event)));
         }
-        assert_eq!(place().read(END_REGION + 1), None);
+        assert_eq!(place().read(MEMORY + 1), None);
     }
 }

@@ -212,6 +212,11 @@ impl Calls {
         self.checked(|_, window| window.rename(name));
     }
 
+    /// In a traced job: this rank's part has `by` bytes more than before.
+    pub(super) fn resized(&self, by: i64) {
+        self.context().log().into_iter().for_each(|log| log.resized(self.mark, by));
+    }
+
     /// Records the hints that are in force now, where windows are counted.
     pub(super) fn show_hints(&self, hints: impl FnOnce() -> String) {
         if let Some(statistics) = self.context().statistics() {
@@ -306,6 +311,7 @@ impl Calls {
     }
 
     pub(super) fn freed(&self) {
+        self.context().log().into_iter().for_each(|log| log.freed(self.mark));
         self.context.freed(self.block);
     }
 }

@@ -90,6 +90,7 @@ impl ExposedMemory {
             },
         })?;
         calls.checked(|checker, window| window.attach(checker, &calls.excluded(), memory));
+        calls.resized(bytes.cast_signed());
         Ok(())
     }
 
@@ -101,7 +102,10 @@ impl ExposedMemory {
         calls.checked(|checker, window| window.detach(checker, &calls.excluded(), start as u64));
         let detached = directory.detach(segment, start as u64, &calls.excluded());
         match detached.map_err(|error: AllocError| calls.heap_error(call, error, 0))? {
-            Some(_) => Ok(()),
+            Some(region) => {
+                calls.resized(-region.bytes.cast_signed());
+                Ok(())
+            }
             None => Err(Error::Attach {
                 at: calls.place(call),
                 problem: format!("no region is attached at address {start:p}"),

@@ -2,7 +2,7 @@
 
 use crate::harness::{Run, Started, eventually, finish, rank_function_in, rmarun, run_ranks_of};
 use crate::slices::schema::Trace;
-use crate::slices::{Slice, Slices};
+use crate::slices::{Slice, Slices, counters};
 use crate::statistics::known_calls;
 use crate::support::printed::cells_of;
 use nix::sys::signal::{Signal, kill};
@@ -188,8 +188,12 @@ impl TraceFile {
         run_ranks_of("trace", ranks, &options, function)
     }
 
+    fn trace(&self) -> Trace {
+        Trace::decode(&*std::fs::read(&self.0).unwrap()).unwrap()
+    }
+
     fn slices(&self) -> Slices {
-        Slices::of(&Trace::decode(&*std::fs::read(&self.0).unwrap()).unwrap())
+        Slices::of(&self.trace())
     }
 }
 
@@ -285,6 +289,8 @@ fn a_deadlock_is_a_wait_without_an_end() {
         assert_eq!((last.name.as_str(), last.end), ("waiting", None), "{last:?}");
         assert!(last.argument("line").starts_with("tests/launcher/trace.rs:"), "{last:?}");
     }
+    let (_, most) = over_time(&counters(&file.trace())[&("waiting ranks".to_owned(), None)]);
+    assert_eq!(most, 2.0);
 }
 
 #[test]
@@ -381,6 +387,71 @@ fn an_arrow_leads_from_each_unlock_to_the_lock_that_has_waited_for_it() {
     }
 }
 
+/// The sum of a counter over time, and its largest value.
+fn over_time(values: &[(u64, f64)]) -> (f64, f64) {
+    assert_eq!(values.last().map(|(_, value)| *value), Some(0.0), "{values:?}");
+    assert!(values.is_sorted_by(|(a, _), (b, _)| a < b), "{values:?}");
+    let parts = values.windows(2).map(|pair| pair[0].1 * (pair[1].0 - pair[0].0) as f64);
+    (parts.sum(), values.iter().fold(0.0, |most, (_, value)| value.max(most)))
+}
+
+/// In nanoseconds, times what `weight` is of each.
+fn lasted(slices: &[&Slice], weight: impl Fn(&Slice) -> f64) -> f64 {
+    slices.iter().map(|one| (one.end.unwrap() - one.begin) as f64 * weight(one)).sum()
+}
+
+#[test]
+fn ranks_wait_as_long_as_their_slices() {
+    let file = TraceFile::new("counters");
+    file.run(3, &[], "wait_for_locks").expect(0);
+    let (counters, slices) = (counters(&file.trace()), file.slices());
+    let (waiting, most) = over_time(&counters[&("waiting ranks".to_owned(), None)]);
+    let waits = lasted(&slices.of_call("waiting"), |_| 1.0);
+    assert!((waiting / waits - 1.0).abs() < 1e-9, "{waiting} of {waits}");
+    // Rank 0 holds the lock.
+    assert!((1.9..=3.0).contains(&most), "{most} ranks");
+}
+
+#[test]
+fn bytes_are_in_flight_while_the_calls_last_that_move_them() {
+    let file = TraceFile::new("flight");
+    file.run(2, &[], "put_often").expect(0);
+    let (counters, slices) = (counters(&file.trace()), file.slices());
+    let (in_flight, most) = over_time(&counters[&("bytes in flight".to_owned(), None)]);
+    let puts = lasted(&slices.of_call("put"), |put| put.argument("bytes").parse().unwrap());
+    assert!((in_flight / puts - 1.0).abs() < 1e-9 && most <= 16.0, "{in_flight} of {puts}, {most}");
+}
+
+#[test]
+#[ignore = "a rank"]
+fn have_windows() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    let bytes = 4096 * u64::from(world.rank().0 + 1);
+    let one = WindowOptions::new().allocate_bytes(world, bytes, 1).unwrap();
+    let two = WindowOptions::new().allocate_bytes(world, 100, 1).unwrap();
+    one.free().unwrap();
+    let dynamic = WindowOptions::new().create_dynamic::<u64>(world).unwrap();
+    let address = dynamic.attach(vec![0u64; 8]).unwrap();
+    dynamic.detach(address).unwrap();
+    dynamic.free().unwrap();
+    two.free().unwrap();
+}
+
+#[test]
+fn the_memory_of_windows_is_a_counter_of_each_rank() {
+    let file = TraceFile::new("memory");
+    file.run(2, &[], "have_windows").expect(0);
+    let counters = counters(&file.trace());
+    for rank in 0..2 {
+        let values = &counters[&("memory of windows".to_owned(), Some(rank))];
+        let own = 4096.0 * f64::from(rank + 1);
+        let expected = [own, own + 100.0, 100.0, 100.0, 164.0, 100.0, 100.0, 0.0];
+        assert_eq!(values.iter().map(|(_, value)| *value).collect::<Vec<_>>(), expected);
+        assert!(values.is_sorted_by_key(|(time, _)| *time), "{values:?}");
+    }
+}
+
 #[test]
 fn each_thread_has_a_track() {
     let file = TraceFile::new("threads");
@@ -446,6 +517,8 @@ fn call_in_regions() {
         drop(hidden);
     }
     drop(whole);
+    // When a rank is killed, the others end, too.
+    world.barrier().unwrap();
     if world.rank() == 1 {
         let _unfinished = region("unfinished");
         nix::sys::signal::raise(Signal::SIGKILL).unwrap();

@@ -1,7 +1,7 @@
 //! What a trace shows, as a viewer reads the file.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-use schema::{DebugAnnotation, InternedData, SliceType, Trace, TracePacket};
+use schema::{DebugAnnotation, EventType, InternedData, Trace, TracePacket};
 use std::collections::{BTreeMap, HashMap};
 
 #[path = "../../launcher/trace/schema.rs"]
@@ -91,7 +91,9 @@ impl Slices {
             let defaults = packet.trace_packet_defaults.as_ref();
             let defaults = defaults.and_then(|defaults| defaults.track_event_defaults.as_ref());
             definitions.track = defaults.and_then(|one| one.track_uuid).or(definitions.track);
-            if let Some(track) = &packet.track_descriptor {
+            if let Some(track) =
+                packet.track_descriptor.as_ref().filter(|one| one.counter.is_none())
+            {
                 let pid = track.process.as_ref().and_then(|process| process.pid);
                 match track.process.as_ref().and_then(|process| process.process_name.clone()) {
                     Some(name) => {
@@ -124,9 +126,12 @@ fn event_of(
     tracks: &HashMap<u64, u32>,
 ) -> Option<(u64, Edge)> {
     let event = packet.track_event.as_ref()?;
+    if event.kind == Some(EventType::Counter as i32) {
+        return None;
+    }
     let thread = event.track_uuid.or(definitions.track).unwrap();
-    let begins = event.kind == Some(SliceType::SliceBegin as i32);
-    assert!(begins || event.kind == Some(SliceType::SliceEnd as i32));
+    let begins = event.kind == Some(EventType::SliceBegin as i32);
+    assert!(begins || event.kind == Some(EventType::SliceEnd as i32));
     if !begins {
         assert!(event.flow_ids.is_empty(), "{event:?}");
         return Some((thread, Edge::End(event.terminating_flow_ids.clone())));
@@ -142,6 +147,32 @@ fn event_of(
         arrows: [event.flow_ids.clone(), Vec::new()],
     };
     Some((thread, Edge::Begin(slice)))
+}
+
+/// The values of each counter with their times, by its name and the rank that it is below.
+pub type Counters = BTreeMap<(String, Option<u32>), Vec<(u64, f64)>>;
+
+/// The counters of a trace.
+pub fn counters(trace: &Trace) -> Counters {
+    let (mut ranks, mut names) = (HashMap::new(), HashMap::new());
+    let mut values = Counters::new();
+    for packet in &trace.packet {
+        if let Some(track) = &packet.track_descriptor {
+            let process = track.process.as_ref().and_then(|process| process.process_name.as_ref());
+            let rank = process.and_then(|name| name.strip_prefix("rank ")?.parse::<u32>().ok());
+            ranks.extend(track.uuid.zip(rank));
+            if track.counter.is_some() {
+                let rank = track.parent_uuid.map(|parent| ranks[&parent]);
+                names.insert(track.uuid, (track.name.clone().expect("a name"), rank));
+            }
+        }
+        let event = packet.track_event.as_ref();
+        if let Some(event) = event.filter(|one| one.kind == Some(EventType::Counter as i32)) {
+            let value = (packet.timestamp.unwrap(), event.double_counter_value.unwrap());
+            values.entry(names[&event.track_uuid].clone()).or_default().push(value);
+        }
+    }
+    values
 }
 
 /// The slices of one track.
