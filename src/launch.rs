@@ -29,8 +29,8 @@ pub(crate) use watch::JobWatch;
 pub use crate::check::{Conflict, ConflictAccess, Conflicts};
 pub use crate::shm::{Observation, Usage};
 pub use crate::statistics::{
-    CallStatistics, HoldStatistics, RankStatistics, Times, Traffic, WaitCause, WaitStatistics,
-    WindowStatistics,
+    CallStatistics, HoldStatistics, RankStatistics, SizeStatistics, Times, Traffic, WaitCause,
+    WaitStatistics, WindowStatistics,
 };
 
 pub use observe::{

@@ -252,7 +252,7 @@ impl Statistics {
             record.window.set(&self.name_of(call.what));
         }
         record.lasted.add(lasted);
-        record.bytes.store(record.bytes.load() + call.bytes);
+        record.moved(call.bytes, lasted);
         let (name, mark) = CallWord::read(call.what);
         let (lock, ended) = ((mark, call.peer), call.begun + lasted);
         match name {
@@ -393,6 +393,19 @@ pub struct CallStatistics {
     pub lasted: Times,
     /// The bytes of all operations together.
     pub bytes: u64,
+    /// Of the calls that have moved bytes, those of each size, in ascending order.
+    pub sizes: Vec<SizeStatistics>,
+}
+
+/// How often calls have moved data of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeStatistics {
+    /// The size is from 2 to this power to less than twice that, in bytes; from the power 40 on it has no end.
+    pub power: u32,
+    /// How often.
+    pub times: u64,
+    /// All these calls together.
+    pub nanoseconds: u64,
 }
 
 /// The operations of a rank on the memory of another, and the messages that it has sent there.
@@ -531,7 +544,12 @@ impl CallStatistics {
     fn of(words: &CallStatisticsWords) -> CallStatistics {
         let (call, mark) = CallWord::read(words.what.load());
         let (window, lasted) = (text(&words.window), Times::of(&words.lasted));
-        CallStatistics { call, mark, window, lasted, bytes: words.bytes.load() }
+        let sizes = (0..).zip(&words.sizes).map(|(power, size)| {
+            let [times, nanoseconds] = [&size.times, &size.nanoseconds].map(|word| word.load());
+            SizeStatistics { power, times, nanoseconds }
+        });
+        let sizes = sizes.filter(|size| size.times > 0).collect();
+        CallStatistics { call, mark, window, lasted, bytes: words.bytes.load(), sizes }
     }
 }
 

@@ -97,6 +97,30 @@ pub fn calls(ranks: &[RankStatistics]) -> Vec<CallRow<'_>> {
     rows
 }
 
+/// Calls of all ranks that have moved data of one size.
+pub struct SizeRow {
+    pub call: Call,
+    /// From 2 to this power on, in bytes.
+    pub power: u32,
+    pub times: u64,
+    pub nanoseconds: u64,
+}
+
+/// The sizes of the calls of all ranks that have moved data, in ascending order of the calls' names.
+pub fn sizes(ranks: &[RankStatistics]) -> Vec<SizeRow> {
+    let mut all: BTreeMap<(&str, u32), SizeRow> = BTreeMap::new();
+    for one in ranks.iter().flat_map(|rank| &rank.calls) {
+        for size in &one.sizes {
+            let (call, power) = (one.call, size.power);
+            let row = all.entry((call.name(), power));
+            let row = row.or_insert(SizeRow { call, power, times: 0, nanoseconds: 0 });
+            (row.times, row.nanoseconds) =
+                (row.times + size.times, row.nanoseconds + size.nanoseconds);
+        }
+    }
+    all.into_values().collect()
+}
+
 /// The waits of all ranks for one reason in one line of the program.
 pub struct WaitRow<'r> {
     pub reason: Option<Reason>,
@@ -286,10 +310,33 @@ pub fn time(nanoseconds: u64) -> String {
     }
 }
 
+/// A power of two as bytes: "8 B", "64 KiB".
+pub fn power_of_two(power: u32) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (power as usize / 10).min(UNITS.len() - 1);
+    format!("{} {}", 1u64 << (power as usize - 10 * unit), UNITS[unit])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::{CallStatistics, SizeStatistics};
     use crate::launcher::report::made_up::rank;
+
+    #[test]
+    fn sizes_of_a_call_on_all_windows_and_ranks_add_up() {
+        let mut ranks = vec![rank(100, 0, 0, 0), rank(100, 0, 0, 0)];
+        let size = |power, times| SizeStatistics { power, times, nanoseconds: 10 * times };
+        ranks[0].calls[0].sizes = vec![size(3, 2), size(40, 1)];
+        ranks[1].calls[0].sizes = vec![size(3, 5)];
+        let other = ranks[1].calls[0].clone();
+        ranks[1].calls.push(CallStatistics { window: "other".to_owned(), ..other });
+        let rows = sizes(&ranks);
+        let rows: Vec<_> = rows.iter().map(|row| (row.power, row.times, row.nanoseconds)).collect();
+        assert_eq!(rows, [(3, 12, 120), (40, 1, 10)]);
+        let names = [0, 3, 10, 19, 29, 40, 41].map(power_of_two);
+        assert_eq!(names, ["1 B", "8 B", "1 KiB", "512 KiB", "512 MiB", "1 TiB", "2 TiB"]);
+    }
 
     #[test]
     fn the_parts_of_a_ranks_time_add_up() {

@@ -14,6 +14,7 @@ pub fn rank(nanoseconds: u64, put: u64, fence: u64, waited: u64) -> RankStatisti
         window: "grid".into(),
         lasted,
         bytes,
+        sizes: Vec::new(),
     };
     let late = WaitCause { late: Some(1), lock_of: None };
     let wait = WaitStatistics {

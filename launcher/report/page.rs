@@ -93,6 +93,7 @@ pub fn text(run: &RunFacts, ranks: &[RankStatistics]) -> String {
                         (tables::shares(ranks))
                         (tables::waits(ranks))
                         (tables::traffic(ranks))
+                        (tables::sizes(ranks))
                         (tables::calls(ranks))
                         (tables::locks(ranks))
                         (tables::windows(ranks))

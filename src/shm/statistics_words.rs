@@ -116,8 +116,32 @@ pub(crate) struct CallStatisticsWords {
     pub(crate) lasted: TimesWords,
     /// Bytes of all operations together.
     pub(crate) bytes: Word64,
+    /// Of the calls that have moved bytes, those of each size: at `k` from 2^k bytes to less than twice that.
+    pub(crate) sizes: [SizeWords; CallStatisticsWords::SIZES],
     /// The name that the window had at the first call.
     pub(crate) window: TextWords<{ super::WindowHeader::NAME_BYTES / 8 }>,
+}
+
+impl CallStatisticsWords {
+    /// Sizes; the last one is all from a tebibyte on.
+    const SIZES: usize = 41;
+
+    /// Adds a call that has moved `bytes`, unless they are none.
+    pub(crate) fn moved(&self, bytes: u64, nanoseconds: u64) {
+        self.bytes.store(self.bytes.load() + bytes);
+        if let Some(power) = bytes.checked_ilog2() {
+            let size = &self.sizes[(power as usize).min(Self::SIZES - 1)];
+            size.times.store(size.times.load() + 1);
+            size.nanoseconds.store(size.nanoseconds.load() + nanoseconds);
+        }
+    }
+}
+
+/// How often calls have moved data of one size, and for how long.
+#[repr(C)]
+pub(crate) struct SizeWords {
+    pub(crate) times: Word64,
+    pub(crate) nanoseconds: Word64,
 }
 
 /// The waits of a call on one window in one line of the program.

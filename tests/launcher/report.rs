@@ -525,6 +525,18 @@ fn the_page_has_the_numbers_of_the_tables() {
     assert_eq!(table(&run, "operations and messages")[1..], pairs);
     assert_eq!(page.rows("How the ranks spent their time").len(), 3);
     assert_eq!(page.texts(".matrix .cell title")[0], "rank 0 to rank 1: 22 operations, 413 bytes");
+    // The same puts, accumulates, fetches and the message, by their bytes.
+    let sizes = page.rows("Operations by size");
+    let wanted = [
+        ["accumulate", "8 B", "16 B", "30"],
+        ["fetch_and_op", "8 B", "16 B", "3"],
+        ["put", "32 B", "64 B", "30"],
+        ["send", "4 B", "8 B", "1"],
+    ];
+    assert_eq!(sizes.iter().map(|row| &row[..4]).collect::<Vec<_>>(), wanted);
+    let puts = rows.iter().find(|row| row[0] == "put").expect("there were puts");
+    assert_eq!(puts[5..7], sizes[2][4..], "{sizes:#?}");
+    assert_eq!(page.texts(".sizes .cell title").len(), 4);
     let windows = page.rows("Windows");
     assert_eq!(
         windows,

@@ -1,6 +1,6 @@
 //! The pictures of the page, as SVG in it. What a pointer shows of a shape is its title.
 
-use super::super::digest::{Pair, Shares, percent, time};
+use super::super::digest::{Pair, Shares, SizeRow, percent, power_of_two, time};
 use super::counted;
 use maud::{Markup, html};
 
@@ -12,6 +12,10 @@ const PITCH: usize = 20;
 /// Width and height of the picture of the matrix, and the space of its labels, in its own units.
 const SIDE: f64 = 400.0;
 const LABELS: f64 = 26.0;
+
+/// Width and height of a cell of the picture of sizes, and the space of the calls' names, in pixels.
+const CELL: (usize, usize) = (64, 22);
+const NAMES: usize = 180;
 
 /// The parts of a rank's time, and the class of each colour.
 const PARTS: [(&str, &str); 4] = [
@@ -142,4 +146,49 @@ pub fn matrix(pairs: &[Pair], ranks: usize) -> Markup {
             }
         }
     }
+}
+
+/// How often each call has moved data of which size.
+pub fn sizes(all: &[SizeRow]) -> Markup {
+    let least = all.iter().map(|row| row.power).min().unwrap_or(0);
+    let last = all.iter().map(|row| row.power).max().unwrap_or(0);
+    let longest = all.iter().map(|row| row.nanoseconds).max().unwrap_or(0);
+    let mut calls: Vec<&str> = all.iter().map(|row| row.call.name()).collect();
+    calls.dedup();
+    let x = |power: u32| NAMES + (power - least) as usize * CELL.0;
+    let (width, height) = (x(last + 1), (calls.len() + 1) * CELL.1);
+    html! {
+        svg.sizes width=(width) viewBox=(format!("0 0 {width} {height}")) role="img"
+            aria-label="Operations by call and size; the table below has the numbers" {
+            @for power in least..=last {
+                text x=(x(power) + CELL.0 / 2) y=(CELL.1 - 6) text-anchor="middle" { (power_of_two(power)) }
+            }
+            @for (at, call) in calls.iter().enumerate() {
+                @let y = (at + 1) * CELL.1;
+                text x="0" y=(y + CELL.1 - 6) { (call) }
+                @for row in all.iter().filter(|row| row.call.name() == *call) {
+                    // A tenth of the time is a quarter lighter.
+                    @let part = longest.max(1) as f64 / row.nanoseconds.max(1) as f64;
+                    @let shade = (1.0 - part.log10() / 4.0).clamp(0.12, 1.0);
+                    rect.cell x=(x(row.power)) y=(y) width=(CELL.0 - 2) height=(CELL.1 - 2)
+                        fill-opacity=(format!("{shade:.2}")) {
+                        title {
+                            (call) ": " (row.times) " from " (power_of_two(row.power)) " to below "
+                            (power_of_two(row.power + 1)) ", " (time(row.nanoseconds))
+                        }
+                    }
+                    text x=(x(row.power) + CELL.0 / 2 - 1) y=(y + CELL.1 - 6) text-anchor="middle" { (short(row.times)) }
+                }
+            }
+        }
+    }
+}
+
+/// A number that fits into a cell: "9999", "12k", "34M".
+fn short(number: u64) -> String {
+    let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+    let Some((unit, name)) = units.into_iter().find(|(unit, _)| number >= 10 * unit) else {
+        return number.to_string();
+    };
+    format!("{}{name}", number / unit)
 }

@@ -176,6 +176,37 @@ pub fn traffic(ranks: &[RankStatistics]) -> Markup {
     }
 }
 
+/// The calls that have moved data, by their kind and size.
+pub fn sizes(ranks: &[RankStatistics]) -> Markup {
+    let all = digest::sizes(ranks);
+    let columns = [
+        ("call", false),
+        ("bytes from", true),
+        ("to below", true),
+        ("times", true),
+        ("time", true),
+        ("mean", true),
+    ];
+    let rows = all.iter().map(|row| {
+        let [from, below] = [row.power, row.power + 1].map(digest::power_of_two);
+        let mean = time(row.nanoseconds / row.times.max(1));
+        [row.call.to_string(), from, below, row.times.to_string(), time(row.nanoseconds), mean]
+    });
+    html! {
+        @if !all.is_empty() {
+            section {
+                h2 { "Operations by size" }
+                (figures::sizes(&all))
+                p.note {
+                    "Operations and sends of all ranks. A row for each call; a column for the bytes from that number up to the next. "
+                    "A cell has the number of calls; the stronger the colour, the more time they took together."
+                }
+                (table(columns, rows, (MOST_CALLS, "by their names")))
+            }
+        }
+    }
+}
+
 /// The calls of all ranks.
 pub fn calls(ranks: &[RankStatistics]) -> Markup {
     let all = digest::calls(ranks);
