@@ -1,6 +1,6 @@
 //! What is worth a sentence about a run: the longest waits with their causes, and ranks that move data for long.
 
-use super::digest::{self, Shares, WaitRow, moves, percent, time};
+use super::digest::{self, Shares, WaitRow, WaitSum, moves, percent, time};
 use super::reason::Reason;
 use crate::launch::RankStatistics;
 use std::cmp::Reverse;
@@ -32,14 +32,15 @@ fn waiting(row: &WaitRow<'_>, shares: &[Shares]) -> Option<(u64, String)> {
     if share < LEAST_WAITING || longest < LEAST_TIME {
         return None;
     }
-    let mut text = format!("{share:.0} % of rank {rank}'s time is waiting {}", what(row));
+    let of_rank = row.ranks.iter().find(|(one, _)| *one == rank).map(|(_, sum)| sum)?;
+    let mut text = format!("{share:.0} % of rank {rank}'s time is waiting {}", what(row, of_rank));
     if !row.window.is_empty() {
         text += &format!(" on window '{}'", row.window);
     }
     if !row.line.is_empty() {
         text += &format!(" at {}", row.line);
     }
-    text += &cause(row);
+    text += &cause(row, of_rank);
     text += &match row.ranks.len() {
         1 => format!(" ({} in all)", time(row.all.lasted.nanoseconds)),
         ranks => format!(" ({} in all, of {ranks} ranks)", time(row.all.lasted.nanoseconds)),
@@ -47,9 +48,9 @@ fn waiting(row: &WaitRow<'_>, shares: &[Shares]) -> Option<(u64, String)> {
     Some((row.all.lasted.nanoseconds, text))
 }
 
-/// What the ranks wait for.
-fn what(row: &WaitRow<'_>) -> String {
-    let cause = row.all.cause().map(|(cause, _)| cause).unwrap_or_default();
+/// What the rank with these waits waits for.
+fn what(row: &WaitRow<'_>, waits: &WaitSum) -> String {
+    let cause = waits.cause().map(|(cause, _)| cause).unwrap_or_default();
     let by = |rank: Option<u32>| rank.map_or(String::new(), |rank| format!(" by rank {rank}"));
     let of = |rank: Option<u32>| rank.map_or(String::new(), |rank| format!(" of rank {rank}"));
     match row.reason {
@@ -76,11 +77,11 @@ fn what(row: &WaitRow<'_>) -> String {
     }
 }
 
-/// The rank that made them wait, if the sentence does not name it yet.
-fn cause(row: &WaitRow<'_>) -> String {
-    let Some((cause, nanoseconds)) = row.all.cause() else { return String::new() };
+/// The rank that made it wait, if the sentence does not name it yet.
+fn cause(row: &WaitRow<'_>, waits: &WaitSum) -> String {
+    let Some((cause, nanoseconds)) = waits.cause() else { return String::new() };
     let Some(late) = cause.late else { return String::new() };
-    let share = percent(nanoseconds, row.all.lasted.nanoseconds);
+    let share = percent(nanoseconds, waits.lasted.nanoseconds);
     let part = if share >= 99.5 { String::new() } else { format!(" for {share:.0} % of it") };
     match row.reason {
         _ if share < LEAST_CAUSE => String::new(),
@@ -134,6 +135,21 @@ mod tests {
         let lock = "62 % of rank 0's time is waiting for the lock of rank 1 on window 'grid' at heat.rs:17, \
                     held by rank 2 for 50 % of it (62.0 ms in all)";
         assert_eq!(of(&ranks), [lock]);
+    }
+
+    #[test]
+    fn the_cause_is_that_of_the_rank_in_the_sentence() {
+        let mut ranks = vec![rank(100_000_000, 0, 40_000_000, 40_000_000); 2];
+        ranks[1].waits[0].lasted.nanoseconds -= 1;
+        ranks[0].waits[0].causes = vec![(WaitCause { late: Some(1), lock_of: None }, 40_000_000)];
+        let other = WaitCause { late: Some(0), lock_of: None };
+        ranks[1].waits[0].causes = vec![(other, 39_000_000)];
+        for (late, first) in [(1, 0), (0, 1)] {
+            let found = of(&ranks).remove(0);
+            assert!(found.starts_with(&format!("40 % of rank {first}'s time")), "{found}");
+            assert!(found.contains(&format!("for rank {late}, which came last")), "{found}");
+            ranks[1].waits[0].lasted.nanoseconds += 2;
+        }
     }
 
     #[test]

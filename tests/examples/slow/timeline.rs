@@ -126,6 +126,9 @@ fn arrows(svg: &mut String, slices: &Slices, shown: &Shown) {
 fn axis(svg: &mut String, shown: &Shown, y: f64) {
     let nanoseconds = 5_000_000;
     for (number, time) in (shown.from..shown.to).step_by(nanoseconds).enumerate() {
-        text(svg, shown.x(time) - 4.0, y + 2.0, "", &format!("{} ms", 5 * number));
+        let x = shown.x(time) - 4.0;
+        if x < WIDTH - 40.0 {
+            text(svg, x, y + 2.0, "", &format!("{} ms", 5 * number));
+        }
     }
 }
