@@ -124,17 +124,17 @@ pub enum TraceEvent {
         /// What identifies it in the job.
         arrow: u64,
     },
+    /// The call has received it.
+    Received {
+        /// The same.
+        arrow: u64,
+    },
     /// The windows of the rank have other memory.
     Memory {
         /// When.
         time: u64,
         /// Bytes of its parts of all windows from now on.
         bytes: u64,
-    },
-    /// The call has received it.
-    Received {
-        /// The same.
-        arrow: u64,
     },
 }
 

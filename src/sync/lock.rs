@@ -359,7 +359,8 @@ impl LockWords {
         self.state.0.released[side.index() as usize].store(mark);
     }
 
-    /// The mark of the latest release by a holder of `side`; zero without one.
+    /// The mark of the latest release by a holder of `side`; zero without one. To a rank that has entered the other side
+    /// since: UnlockPre and LockPost order the two.
     pub fn released(&self, side: LockSide) -> u64 {
         self.state.0.released[side.index() as usize].load()
     }

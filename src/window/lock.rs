@@ -80,12 +80,12 @@ impl Synchronization<'_> {
             };
             let granted =
                 self.transport().await_lock(self.calls, lock_type, target.0, slow.queueing(), at);
+            if granted.is_ok() {
+                self.waited(lock_type, Some(target.0));
+            }
             let _state = self.sync_state();
             match granted {
-                Ok(()) => {
-                    self.waited(lock_type, Some(target.0));
-                    self.calls.epochs.locked(target.0, lock_type, false);
-                }
+                Ok(()) => self.calls.epochs.locked(target.0, lock_type, false),
                 Err(_) => self.calls.epochs.unlocked(target.0),
             }
             self.locked(target, lock_type, assert, at);
