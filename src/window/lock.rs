@@ -11,7 +11,6 @@ use crate::call::Call;
 use crate::check::{CheckedWindow, Checker, Frequency, Holding};
 use crate::error::Result;
 use crate::group::Rank;
-use crate::trace::EventLog;
 use std::panic::Location;
 
 impl Synchronization<'_> {
@@ -134,18 +133,25 @@ impl Synchronization<'_> {
     fn unlock_slowly(self, slow: Slow, target: Rank) -> Result<()> {
         self.calls.within_any_operation((Call::Unlock, target, 0), || {
             self.calls.locking(target, None, |checker, window| {
-                if let Ok(held) = self.calls.epochs.may_unlock(target.0) {
+                if let Some(held) = self.held(target) {
                     window.unlocking(checker, &self.calls.excluded(), target.0, held);
                 }
             });
-            if let Ok((held, false)) = self.calls.epochs.may_unlock(target.0) {
-                self.releases(held, Some(target.0));
-            }
+            self.releases(|| {
+                let held = self.held(target).filter(|(_, nocheck)| !nocheck);
+                held.map(|(held, _)| (held, Some(target.0)))
+            });
             match self.go_on(Call::Unlock, target, slow, |_| self.end_lock(target))? {
                 None => Ok(()),
                 Some(_) => self.transport().release_slowly(self.calls, target),
             }
         })
+    }
+
+    /// How this rank holds the lock of the target, if it does, and whether with NOCHECK. The target may be no rank.
+    fn held(self, target: Rank) -> Option<(LockType, bool)> {
+        self.transport().ranks.get(target.index())?;
+        self.calls.epochs.may_unlock(target.0).ok()
     }
 
     /// `MPI_Win_lock_all`
@@ -224,9 +230,12 @@ impl Synchronization<'_> {
         }
     }
 
-    /// In a traced job: this rank is about to release a lock of the target, or of all.
-    fn releases(self, held: LockType, target: Option<u32>) {
-        if let Some(mark) = self.calls.context().log().and_then(EventLog::released) {
+    /// In a traced job: this rank is about to release that lock of a target, or of all, if it has it.
+    fn releases(self, lock: impl FnOnce() -> Option<(LockType, Option<u32>)>) {
+        let Some(log) = self.calls.context().log() else { return };
+        if let Some((held, target)) = lock()
+            && let Some(mark) = log.released()
+        {
             self.transport().mark_release(held, target, mark);
         }
     }
@@ -272,9 +281,10 @@ impl Synchronization<'_> {
                     window.unlocking_all(checker, &self.calls.excluded(), nocheck);
                 }
             });
-            if let Ok(false) = self.calls.epochs.may_unlock_all() {
-                self.releases(LockType::Shared, None);
-            }
+            self.releases(|| {
+                let nocheck = self.calls.epochs.may_unlock_all().ok()?;
+                (!nocheck).then_some((LockType::Shared, None))
+            });
             match self.go_on(Call::UnlockAll, Rank::NULL, slow, |_| self.end_lock_all())? {
                 None => Ok(()),
                 Some(_) => self.transport().release_all_slowly(self.calls),

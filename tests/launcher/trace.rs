@@ -153,6 +153,19 @@ fn wait_for_locks() {
 
 #[test]
 #[ignore = "a rank"]
+fn unlock_what_is_not_locked() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    let window = WindowOptions::new().allocate_bytes(world, 8, 1).unwrap();
+    for target in [0, 2, u32::MAX] {
+        window.unlock(Rank(target)).unwrap_err();
+    }
+    window.unlock_all().unwrap_err();
+    window.free().unwrap();
+}
+
+#[test]
+#[ignore = "a rank"]
 fn call_in_threads() {
     let universe = Universe::init().unwrap();
     let world = universe.world();
@@ -450,6 +463,15 @@ fn the_memory_of_windows_is_a_counter_of_each_rank() {
         assert_eq!(values.iter().map(|(_, value)| *value).collect::<Vec<_>>(), expected);
         assert!(values.is_sorted_by_key(|(time, _)| *time), "{values:?}");
     }
+}
+
+#[test]
+fn an_unlock_without_a_lock_is_an_error_in_an_observed_job_too() {
+    let file = TraceFile::new("unlock");
+    file.run(2, &["--check"], "unlock_what_is_not_locked").expect(0);
+    let unlocks = file.slices().of_call("unlock").len();
+    assert_eq!(unlocks, 6);
+    assert!(file.slices().0.iter().all(|slice| slice.arrows[0].is_empty()));
 }
 
 #[test]
