@@ -55,6 +55,8 @@ pub(crate) struct Context {
     /// The world of the other MPI, if its launcher has started the job. The segment is then this
     /// process's alone.
     pub(crate) foreign: Option<foreign::ForeignComm>,
+    /// The first rank of the job that shares memory with this one.
+    pub(crate) node: u32,
     /// The rank of this process in the segment.
     pub(crate) here: u32,
     pub(crate) segment: Arc<Segment>,
@@ -99,6 +101,7 @@ impl Context {
             rank: member.rank,
             ranks: member.ranks,
             foreign: member.foreign,
+            node: member.node,
             here,
             backoff: Backoff::at(Placement::join(here, Arc::new(SegmentPlacement::new(&segment)?)))
                 .looking(move || job.look())

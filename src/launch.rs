@@ -246,6 +246,8 @@ pub(crate) struct Membership {
     /// The world, if another MPI's launcher has started the job. The segment then belongs to this
     /// process alone, whose rank in it is 0.
     pub(crate) foreign: Option<foreign::ForeignComm>,
+    /// The first rank of those that share memory with this one.
+    pub(crate) node: u32,
     pub(crate) segment: Segment,
     pub(crate) notice: NoticeBoard,
 }
@@ -298,7 +300,7 @@ pub(crate) fn join() -> Result<Membership> {
         inherit(number(ENV_SEGMENT)?, launcher, true, |file| Segment::attach(file, ranks, nonce))?;
     let notice =
         inherit(number(ENV_NOTICE)?, launcher, false, |file| NoticeBoard::attach(file, nonce))?;
-    Ok(Membership { rank, ranks, foreign: None, segment, notice })
+    Ok(Membership { rank, ranks, foreign: None, node: 0, segment, notice })
 }
 
 /// The variable of another MPI's launcher, and the library to load.
@@ -310,7 +312,7 @@ fn other_launcher() -> Option<(&'static str, String)> {
 
 /// Joins the job of another MPI; blocks until all its ranks do.
 fn foreign_job(by: &str, library: &str) -> Result<Membership> {
-    let world = foreign::join(library).map_err(|why| {
+    let (world, node) = foreign::join(library).map_err(|why| {
         let what = format!(
             "{by} is set, so another MPI's launcher has started it, but {library} cannot be used \
              ({why}); let {ENV_MPI} name the libmpi_abi.so.1 of that MPI, or be 'none' for a job of \
@@ -324,7 +326,7 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
         let what = format!("it has {ranks} ranks, and more than {MAX_RANKS} are too many");
         return Err(Error::NotInJob { what });
     }
-    Ok(Membership { rank, ranks, foreign: Some(world), ..alone()? })
+    Ok(Membership { rank, ranks, foreign: Some(world), node, ..alone()? })
 }
 
 /// Whether a launcher has started this process as a rank.
@@ -406,7 +408,7 @@ fn alone() -> Result<Membership> {
     };
     let job = Job::create(1, &SegmentKind::Memfd, bytes, OnFailure::End, Observation::default())?;
     let (segment, notice) = (job.segment, job.notice);
-    Ok(Membership { rank: 0, ranks: 1, foreign: None, segment, notice })
+    Ok(Membership { rank: 0, ranks: 1, foreign: None, node: 0, segment, notice })
 }
 
 /// Makes `descriptor` inheritable by a child process; for use between fork and exec.

@@ -124,9 +124,8 @@ impl Comm {
         info: &Info,
     ) -> Result<Option<Comm>> {
         let _ignored = info;
-        // Under another MPI, no rank shares memory with another.
-        let machine = self.foreign().map_or(0, |_| self.rank().0);
-        self.split(split_type.map(|SplitType::Shared| machine), key)
+        let node = self.context().node;
+        self.split(split_type.map(|SplitType::Shared| node), key)
     }
 
     /// `MPI_Comm_free` (MPI-4.1 §7.4.3): calls the delete callbacks of this rank's attributes, the latest

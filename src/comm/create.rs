@@ -32,7 +32,7 @@ use std::panic::Location;
 #[non_exhaustive]
 pub enum SplitType {
     /// `MPI_COMM_TYPE_SHARED`: ranks that can share memory. These are all ranks; under another MPI's
-    /// launcher, each rank alone.
+    /// launcher, those of one node.
     Shared,
 }
 

@@ -25,6 +25,7 @@ pub(super) const BYTE: Handle = 0x247;
 pub(super) const UINT64_T: Handle = 0x259;
 pub(super) const NO_OP: Handle = 0x3d;
 pub(super) const OP_NULL: Handle = 0x20;
+pub(super) const COMM_TYPE_SHARED: c_int = 221;
 pub(super) const ANY_SOURCE: c_int = -1;
 pub(super) const ANY_TAG: c_int = -2;
 pub(super) const UNDEFINED: c_int = -32766;

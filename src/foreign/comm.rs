@@ -50,6 +50,19 @@ impl ForeignComm {
         if made == abi::COMM_NULL { Ok(None) } else { ForeignComm::of(made).map(Some) }
     }
 
+    /// The first rank, of those that share memory with this one (`MPI_COMM_TYPE_SHARED`).
+    ///
+    /// Collective; blocks until every rank has called it.
+    pub(super) fn node(&self) -> ForeignResult<u32> {
+        let (kind, key, mut made) = (abi::COMM_TYPE_SHARED, self.rank as c_int, abi::COMM_NULL);
+        checked((functions().comm_split_type)(self.handle, kind, key, abi::INFO_NULL, &mut made))?;
+        let near = ForeignComm::of(made)?;
+        let mut ranks = vec![0; near.size as usize];
+        near.allgather(&self.rank.to_ne_bytes(), bytemuck::cast_slice_mut(&mut ranks))?;
+        near.free()?;
+        Ok(ranks[0])
+    }
+
     /// `MPI_Comm_create_group`, of those ranks of this communicator, in their order. Collective over
     /// them; blocks until each has called it.
     pub(crate) fn create_group(&self, ranks: &[u32], tag: u32) -> ForeignResult<ForeignComm> {

@@ -61,6 +61,7 @@ functions! {
         comm_rank: "MPI_Comm_rank" (Handle, &mut c_int);
         comm_size: "MPI_Comm_size" (Handle, &mut c_int);
         comm_split: "MPI_Comm_split" (Handle, c_int, c_int, &mut Handle);
+        comm_split_type: "MPI_Comm_split_type" (Handle, c_int, c_int, Handle, &mut Handle);
         comm_dup: "MPI_Comm_dup" (Handle, &mut Handle);
         comm_group: "MPI_Comm_group" (Handle, &mut Handle);
         comm_create_group: "MPI_Comm_create_group" (Handle, Handle, c_int, &mut Handle);
@@ -679,9 +680,9 @@ pub(super) fn add_to_word(window: Handle, rank: u32, index: u64, n: u64) -> Fore
     Ok(word)
 }
 
-/// Calls `MPI_Init_thread` of the library `name` and returns the world, or a sentence for the error.
-/// Once per process; blocks until every rank has called it.
-pub(crate) fn join(name: &str) -> std::result::Result<ForeignComm, String> {
+/// Calls `MPI_Init_thread` of the library `name` and returns the world and the first rank of this node, or a
+/// sentence for the error. Once per process; blocks until every rank has called it.
+pub(crate) fn join(name: &str) -> std::result::Result<(ForeignComm, u32), String> {
     // SAFETY: the library is an MPI that the user has named or installed, with its initialisers.
     let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(|error| error.to_string())?;
@@ -713,7 +714,10 @@ pub(crate) fn join(name: &str) -> std::result::Result<ForeignComm, String> {
     }
     let code = (functions.comm_errors)(abi::COMM_WORLD, abi::ERRORS_RETURN);
     let world = checked(code).and_then(|()| ForeignComm::of(abi::COMM_WORLD));
-    let opened = world.and_then(|world| mail::open(&world).map(|()| world));
+    let opened = world.and_then(|world| {
+        mail::open(&world)?;
+        Ok((world, world.node()?))
+    });
     opened.map_err(|refusal| refusal.text)
 }
 

@@ -68,9 +68,6 @@ fn split_orders_by_key_and_leaves_out_the_undefined() {
 
 #[test]
 fn split_type_shared_is_everybody() {
-    if needs_rmarun("memory that all ranks share") {
-        return;
-    }
     spmd(3, |world| {
         let key = -(world.rank().0 as i32);
         let all = world.split_type(Some(SplitType::Shared), key, &Info::new()).unwrap().unwrap();

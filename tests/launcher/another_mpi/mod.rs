@@ -6,6 +6,7 @@
 mod abi;
 mod flights;
 mod messages;
+mod nodes;
 mod program;
 mod waits;
 
