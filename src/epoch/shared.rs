@@ -43,8 +43,7 @@ impl WindowOptions {
     /// Allocates a shared window; see [`Window::allocate_shared`].
     ///
     /// # Errors
-    /// [`Error::Size`], [`Error::NoMemory`], [`Error::RankFailed`]; [`Error::DispUnit`] for a unit that
-    /// is not from 1 to 2³¹ - 1.
+    /// Those of [`Window::allocate_shared`]; [`Error::DispUnit`] for a unit that is not from 1 to 2³¹ - 1.
     #[track_caller]
     pub fn allocate_shared<T: Pod>(&self, comm: &Comm, len: usize) -> Result<Window<T>> {
         let unit = size_of::<T>() as u64;
@@ -63,7 +62,8 @@ impl<T: Pod> Window<T> {
     /// all ranks.
     ///
     /// # Errors
-    /// [`Error::Size`], [`Error::NoMemory`], [`Error::RankFailed`].
+    /// [`Error::Size`], [`Error::NoMemory`], [`Error::RankFailed`]. Under another MPI's launcher also
+    /// [`Error::Foreign`] on all ranks, of class `RmaShared` if they are not on one node.
     #[doc(alias = "MPI_Win_allocate_shared")]
     #[track_caller]
     pub fn allocate_shared(comm: &Comm, len: usize) -> Result<Self> {
@@ -88,6 +88,7 @@ impl<T: Pod> Window<T> {
                 .handled(Err(self.win.calls.wrong_flavour(Call::SharedQuery, needed)));
         }
         let rank = self.win.shared_query_rank(rank)?;
+        // Under another MPI none is mapped: loads and stores are slow, to find this rank's operations complete.
         let part = self.win.memory.part(rank.0).span;
         Ok(SharedPart { win: &self.win, rank, part, elements: PhantomData })
     }
@@ -121,12 +122,16 @@ impl<T: Pod> SharedPart<'_, T> {
     /// Number of elements.
     #[allow(clippy::len_without_is_empty, reason = "a part of no elements is no special case")]
     pub fn len(&self) -> usize {
-        (self.part.len() / size_of::<T>() as u64) as usize
+        (self.all().len() / size_of::<T>() as u64) as usize
     }
 
     /// Address of the first element in this process.
     pub fn as_ptr(&self) -> *mut T {
-        self.part.base().cast()
+        self.all().base().cast()
+    }
+
+    fn all(&self) -> Span {
+        self.win.memory.shared(self.rank.0)
     }
 
     /// Copies elements from `index` on into `to`.
@@ -137,7 +142,7 @@ impl<T: Pod> SharedPart<'_, T> {
     pub fn load(&self, index: usize, to: &mut [T]) -> Result<()> {
         match self.win.communication().load_shared(self.part, start_of::<T>(index), to) {
             true => Ok(()),
-            false => self.outside(index, to.len()),
+            false => self.load_slowly(index, to),
         }
     }
 
@@ -150,7 +155,7 @@ impl<T: Pod> SharedPart<'_, T> {
         let part = (self.rank, self.part);
         match self.win.communication().store_shared(part, start_of::<T>(index), from) {
             true => Ok(()),
-            false => self.outside(index, from.len()),
+            false => self.store_slowly(index, from),
         }
     }
 
@@ -175,6 +180,23 @@ impl<T: Pod> SharedPart<'_, T> {
     }
 
     #[cold]
+    fn load_slowly(&self, index: usize, to: &mut [T]) -> Result<()> {
+        match self.win.communication().load_shared(self.all(), start_of::<T>(index), to) {
+            true => Ok(()),
+            false => self.outside(index, to.len()),
+        }
+    }
+
+    #[cold]
+    fn store_slowly(&self, index: usize, from: &[T]) -> Result<()> {
+        let part = (self.rank, self.all());
+        match self.win.communication().store_shared(part, start_of::<T>(index), from) {
+            true => Ok(()),
+            false => self.outside(index, from.len()),
+        }
+    }
+
+    #[cold]
     fn outside(&self, index: usize, count: usize) -> Result<()> {
         let (calls, unit) = (&self.win.calls, size_of::<T>() as u64);
         calls.handled(Err(Error::Range {
@@ -183,7 +205,7 @@ impl<T: Pod> SharedPart<'_, T> {
             displacement: index as u64,
             bytes: (count as u64).saturating_mul(unit),
             disp_unit: unit as u32,
-            size: self.part.len(),
+            size: self.all().len(),
         }))
     }
 }

@@ -1,16 +1,17 @@
 //! Errors of a job that another MPI's launcher has started.
 
 use super::{Error, ErrorClass, Place};
+use crate::rank::Rank;
 
 /// An error of another MPI, or a call that is not supported over one (docs/foreign.md).
 ///
 /// ```
 /// use onesided::{Error, ErrorClass, Universe, Window};
 ///
-/// /// A shared window where there is one: under rmarun.
+/// /// A shared window, if all ranks are on one node, as under rmarun.
 /// fn shared(universe: &Universe) -> onesided::Result<Option<Window<u64>>> {
 ///     match Window::allocate_shared(universe.world(), 100) {
-///         Err(Error::Foreign(error)) if error.class == ErrorClass::UnsupportedOperation => Ok(None),
+///         Err(Error::Foreign(error)) if error.class == ErrorClass::RmaShared => Ok(None),
 ///         window => window.map(Some),
 ///     }
 /// }
@@ -38,6 +39,16 @@ impl Error {
              start the program with rmarun"
         );
         Error::Foreign(Foreign { at, class: ErrorClass::UnsupportedOperation, text })
+    }
+
+    /// The error of a window of shared memory over ranks of several nodes.
+    #[cold]
+    pub(crate) fn not_near(at: Place, one: Rank, other: Rank) -> Error {
+        let text = format!(
+            "ranks {one} and {other} of the communicator are on different nodes and share no memory; \
+             split_type(Shared) gives the ranks of one node"
+        );
+        Error::Foreign(Foreign { at, class: ErrorClass::RmaShared, text })
     }
 
     /// An error string of another MPI, with the number of its class (MPI 5.0 ABI).

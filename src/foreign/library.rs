@@ -74,6 +74,9 @@ functions! {
         improbe: "MPI_Improbe" (c_int, c_int, Handle, &mut c_int, &mut Handle, &mut ForeignStatus);
         get_count: "MPI_Get_count_c" (&ForeignStatus, Handle, &mut Count);
         ibarrier: "MPI_Ibarrier" (Handle, &mut Handle);
+        info_create: "MPI_Info_create" (&mut Handle);
+        info_free: "MPI_Info_free" (&mut Handle);
+        shared_query: "MPI_Win_shared_query" (Handle, c_int, &mut Address, &mut c_int, &mut *mut u8);
         win_errors: "MPI_Win_set_errhandler" (Handle, Handle);
         win_free: "MPI_Win_free" (&mut Handle);
         lock: "MPI_Win_lock" (c_int, c_int, c_int, Handle);
@@ -93,6 +96,8 @@ functions! {
     imrecv: "MPI_Imrecv_c" (To, Count, Handle, *mut Handle, *mut Handle);
     iallgather: "MPI_Iallgather" (From, c_int, Handle, To, c_int, Handle, Handle, *mut Handle);
     win_allocate: "MPI_Win_allocate" (Address, c_int, Handle, Handle, To, *mut Handle);
+    win_allocate_shared: "MPI_Win_allocate_shared" (Address, c_int, Handle, Handle, To, *mut Handle);
+    info_set: "MPI_Info_set" (Handle, *const c_char, *const c_char);
     win_create: "MPI_Win_create" (To, Address, c_int, Handle, Handle, *mut Handle);
     win_attribute: "MPI_Win_get_attr" (Handle, c_int, To, *mut c_int);
     put: "MPI_Put_c" (From, Count, Handle, c_int, Address, Count, Handle, Handle);
@@ -314,7 +319,15 @@ impl Drop for ForeignDuplicate {
 pub(crate) struct ForeignPart(pub(super) ForeignSource);
 
 pub(super) enum ForeignSource {
-    New { bytes: u64, align: u64 },
+    New {
+        bytes: u64,
+        align: u64,
+    },
+    /// Without an alignment, each rank's part begins where that of the rank before it ends.
+    Shared {
+        bytes: u64,
+        align: Option<u64>,
+    },
     Given(Span),
 }
 
@@ -322,6 +335,12 @@ impl ForeignPart {
     /// `bytes` zeroed bytes of the other MPI's memory, aligned to `align`.
     pub(crate) fn new(bytes: u64, align: u64) -> ForeignPart {
         ForeignPart(ForeignSource::New { bytes, align })
+    }
+
+    /// The same, of a node, which its ranks also load from and store to. Without an alignment, it begins where
+    /// that of the rank before ends.
+    pub(crate) fn shared(bytes: u64, align: Option<u64>) -> ForeignPart {
+        ForeignPart(ForeignSource::Shared { bytes, align })
     }
 
     /// Existing memory.
@@ -615,13 +634,50 @@ impl ForeignWindow {
     }
 }
 
-/// A window of `bytes` zeroed bytes of each rank, aligned to `align`; this rank's memory of it, and the bytes
-/// before that.
-pub(super) fn allocate(
+/// A window with memory of its own: its handle, this rank's memory of it, and the bytes before that.
+pub(super) type NewWindow = (Handle, Span, u64);
+
+/// `MPI_Win_allocate`, of `bytes` zeroed bytes of each rank, aligned to `align`.
+pub(super) fn allocate(comm: &ForeignComm, bytes: u64, align: u64) -> ForeignResult<NewWindow> {
+    place(comm, bytes, align, (functions().win_allocate, abi::INFO_NULL))
+}
+
+/// `MPI_Win_allocate_shared`: [`ForeignPart::shared`].
+pub(super) fn allocate_shared(
+    comm: &ForeignComm,
+    bytes: u64,
+    align: Option<u64>,
+) -> ForeignResult<NewWindow> {
+    let allocate = functions().win_allocate_shared;
+    let Some(align) = align else { return place(comm, bytes, 0, (allocate, abi::INFO_NULL)) };
+    let mut info = abi::INFO_NULL;
+    checked((functions().info_create)(&mut info))?;
+    let (key, value) = (c"alloc_shared_noncontig".as_ptr(), c"true".as_ptr());
+    // SAFETY: a live info; strings with their ends.
+    checked(unsafe { (functions().info_set)(info, key, value) })?;
+    let placed = place(comm, bytes, align, (allocate, info));
+    checked((functions().info_free)(&mut info))?;
+    placed
+}
+
+/// The address of the part of `rank`, of the memory that ranks share, in this process.
+pub(super) fn shared_base(window: Handle, rank: u32) -> ForeignResult<*mut u8> {
+    let (mut bytes, mut unit, mut base) = (0, 0, null_mut());
+    let query = functions().shared_query;
+    checked(query(window, rank as c_int, &mut bytes, &mut unit, &mut base))?;
+    Ok(base)
+}
+
+/// Makes a window of `bytes` zeroed bytes of this rank, aligned to `align`, by that function with that info.
+fn place(
     comm: &ForeignComm,
     bytes: u64,
     align: u64,
-) -> ForeignResult<(Handle, Span, u64)> {
+    (allocate, info): (
+        unsafe extern "C" fn(Address, c_int, Handle, Handle, To, *mut Handle) -> c_int,
+        Handle,
+    ),
+) -> ForeignResult<NewWindow> {
     let (mut base, mut window) = (null_mut::<u8>(), abi::WIN_NULL);
     // The other MPI's alignment may be smaller.
     let Ok(size) = isize::try_from(bytes.saturating_add(align)) else {
@@ -629,9 +685,7 @@ pub(super) fn allocate(
     };
     let place = from_mut(&mut base).cast();
     // SAFETY: a live communicator; places for an address and a handle.
-    checked(unsafe {
-        (functions().win_allocate)(size, 1, abi::INFO_NULL, comm.handle, place, &raw mut window)
-    })?;
+    checked(unsafe { allocate(size, 1, info, comm.handle, place, &raw mut window) })?;
     returns_errors(window)?;
     let before = if align == 0 { 0 } else { base.align_offset(align as usize) };
     let base = base.wrapping_add(before);

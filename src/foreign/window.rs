@@ -3,8 +3,8 @@
 use super::abi::{self, Handle};
 use super::flight::{Effect, Flight};
 use super::library::{
-    ForeignPart, ForeignSource, add_to_word, allocate, checked, create, functions, give_up,
-    is_unified,
+    ForeignPart, ForeignSource, add_to_word, allocate, allocate_shared, checked, create, functions,
+    give_up, is_unified, shared_base,
 };
 use super::{ForeignComm, ForeignError, ForeignResult};
 use crate::shm::Span;
@@ -23,6 +23,22 @@ pub(crate) enum Lock {
     Exclusive,
 }
 
+/// Where the parts of the other MPI's memory begin in this process; null if they are not there. The spans have no
+/// length.
+fn shared_bases(
+    comm: &ForeignComm,
+    window: Handle,
+    source: &ForeignSource,
+) -> ForeignResult<Box<[Span]>> {
+    let base = |rank| match source {
+        ForeignSource::Shared { .. } => shared_base(window, rank),
+        // It need not know that.
+        _ => Ok(shared_base(window, rank).unwrap_or(std::ptr::null_mut())),
+    };
+    let ranks = 0..if matches!(source, ForeignSource::Given(_)) { 0 } else { comm.size };
+    ranks.map(|rank| Ok(Span::new(base(rank)?, 0))).collect()
+}
+
 /// A window of the other MPI, in lock_all until it is freed, with its locks and communicator.
 pub(crate) struct ForeignWindow {
     pub(super) data: Handle,
@@ -34,6 +50,8 @@ pub(crate) struct ForeignWindow {
     comm: ForeignComm,
     /// The own memory.
     own: Span,
+    /// The parts of all ranks, in this process; empty where they are not there, and none of given memory.
+    shared: Box<[Span]>,
     /// For each rank, the bytes of the other MPI's memory before its part.
     before: Box<[u64]>,
     /// What is under way to each part. Locked from the beginning of an operation to the end of its call,
@@ -56,10 +74,20 @@ impl ForeignWindow {
             return Err(made.err().unwrap_or_else(ForeignError::elsewhere));
         }
         let mut window = made?;
-        let mine = window.before[comm.rank as usize].to_ne_bytes();
-        let mut all = vec![0; size_of_val(&*window.before)];
-        comm.allgather(&mine, &mut all)?;
-        window.before = all.as_chunks().0.iter().map(|one| u64::from_ne_bytes(*one)).collect();
+        let mine = [window.before[comm.rank as usize], window.own.len()];
+        let mut all = vec![[0u64; 2]; window.before.len()];
+        comm.allgather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut all))?;
+        window.before = all.iter().map(|[before, _]| *before).collect();
+        let mut end = std::ptr::null_mut::<u8>();
+        for (shared, [before, bytes]) in window.shared.iter_mut().zip(all) {
+            *shared = match (shared.base(), bytes) {
+                // The other MPI gives it no address; in one run it has that of the next part.
+                (_, 0) => Span::new(end, 0),
+                (base, _) if base.is_null() => Span::nothing(),
+                (base, _) => Span::new(base.wrapping_add(before as usize), bytes),
+            };
+            end = shared.base().wrapping_add(shared.len() as usize);
+        }
         Ok(window)
     }
 
@@ -72,7 +100,9 @@ impl ForeignWindow {
         let (data, own, before) = match part.0 {
             ForeignSource::Given(own) => (create(&comm, own)?, own, 0),
             ForeignSource::New { bytes, align } => allocate(&comm, bytes, align)?,
+            ForeignSource::Shared { bytes, align } => allocate_shared(&comm, bytes, align)?,
         };
+        let shared = shared_bases(&comm, data, &part.0)?;
         let (locks, ..) = allocate(&comm, size_of::<u64>() as u64, 0)?;
         let word = size_of::<u64>() as u64;
         let notices = counters.map(|n| allocate(&comm, n * word, 0)).transpose()?;
@@ -86,7 +116,7 @@ impl ForeignWindow {
         }
         let before = vec![before; comm.size as usize].into();
         let flights = (0..comm.size).map(|_| Mutex::default()).collect();
-        let window = ForeignWindow { data, locks, notices, comm, own, before, flights };
+        let window = ForeignWindow { data, locks, notices, comm, own, shared, before, flights };
         window.sync()?;
         Ok(window)
     }
@@ -107,6 +137,17 @@ impl ForeignWindow {
     pub(crate) fn own(&self) -> Span {
         self.complete_at(self.comm.rank);
         self.own
+    }
+
+    /// The same of any rank of the window; no bytes if that shares no memory with this one.
+    pub(crate) fn shared(&self, rank: u32) -> Span {
+        self.complete_at(rank);
+        self.shared.get(rank as usize).copied().unwrap_or_else(Span::nothing)
+    }
+
+    /// The first rank with bytes there.
+    pub(crate) fn first_shared(&self) -> Option<u32> {
+        self.shared.iter().position(|part| part.len() != 0).map(|rank| rank as u32)
     }
 
     /// The displacement of byte `at` of the part of `rank` in the other MPI's memory.

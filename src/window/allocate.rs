@@ -8,7 +8,7 @@ use super::{Flavour, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
-use crate::foreign;
+use crate::foreign::ForeignPart;
 use crate::group::Rank;
 use crate::shm::{Part, Parts, Span, has_several_nodes, page_size};
 
@@ -41,12 +41,16 @@ pub(super) fn allocate(
         if !align.is_power_of_two() || align > page_size() {
             return Err(Error::Damaged { what: "requests for a window" });
         }
+        let separate = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
         if let Some(over) = comm.foreign() {
-            let part = foreign::ForeignPart::new(bytes, align.max(LINES));
+            let align = align.max(LINES);
+            let part = match flavour {
+                Flavour::Shared => ForeignPart::shared(bytes, separate.then_some(align)),
+                _ => ForeignPart::new(bytes, align),
+            };
             let requests: Vec<PartRequest> = requests().collect();
             return super::foreign::make(over, ranks, making, &requests, part);
         }
-        let separate = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
         let follows = if separate { Follows::Parts { align } } else { Follows::OneRun { align } };
         // Only mapping gives huge pages. Pages that are reserved anyway are placed near their owner, at a
         // small cost where all memory is near (docs/performance.md).
@@ -101,10 +105,9 @@ pub(super) fn shared_query(
         // From now on this rank may store there without a call.
         calls.checked(|_, window| window.ignore_stores(rank));
     }
-    let part = memory.part(rank);
-    let span = if rank == calls.rank().0 { memory.own_shared(calls) } else { part.span };
+    let span = memory.shared(rank);
     let base = if span.len() == 0 { std::ptr::null_mut() } else { span.base() };
-    Ok((span.len(), part.disp_unit, base))
+    Ok((span.len(), memory.part(rank).disp_unit, base))
 }
 
 /// The rank whose part [`shared_query`] answers with.
@@ -117,6 +120,6 @@ pub(super) fn shared_query_rank(calls: &Calls, memory: &ExposedMemory, rank: Ran
             calls.check_rank(Call::SharedQuery, rank)?;
             return Ok(rank);
         }
-        Ok(Rank(memory.first_mapped().unwrap_or(0)))
+        Ok(Rank(memory.first_shared().unwrap_or(0)))
     })
 }

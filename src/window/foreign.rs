@@ -6,14 +6,16 @@ use super::memory::Unmapped;
 use super::options::Making;
 use super::plan::{Follows, PartRequest, WindowPlan};
 use super::{Flavour, Win, block};
-use crate::comm::Collective;
+use crate::call::Call;
 use crate::comm::outcome::{CreationOutcome, OutcomeWords};
-use crate::error::Result;
+use crate::comm::{Collective, Comm};
+use crate::error::{Error, Result};
 use crate::foreign::{self, ForeignWindow};
+use crate::group::Rank;
 use crate::shm::{Part, Parts, Span};
 use std::sync::Arc;
 
-/// `MPI_Win_allocate` or `MPI_Win_create` by the other MPI. Every rank has the window, or every rank
+/// A window of any flavour by the other MPI. Every rank has the window, or every rank
 /// has an error.
 pub(super) fn make(
     over: &foreign::ForeignComm,
@@ -26,7 +28,7 @@ pub(super) fn make(
     let Making { comm, flavour, .. } = making;
     let call = flavour.call();
     if flavour == Flavour::Shared {
-        comm.check_shares(call, "memory that all ranks load from and store to")?;
+        check_near(ranks, comm, call)?;
     }
     let has_counters = requests.iter().any(|one| one.notifications != 0);
     let counters = has_counters.then(|| requests[comm.rank().index()].notifications);
@@ -45,6 +47,15 @@ pub(super) fn make(
     let win = making.assemble(&plan, block, (mapped, unmapped))?;
     comm.hold_for_window();
     Ok(win)
+}
+
+/// Refuses, on all ranks, a window of shared memory whose ranks share none.
+fn check_near(ranks: &mut Collective<'_>, comm: &Comm, call: Call) -> Result<()> {
+    let nodes = ranks.allgather(&[comm.context().node])?;
+    match nodes.iter().position(|node| *node != nodes[0]) {
+        None => Ok(()),
+        Some(rank) => Err(Error::not_near(comm.place(call), Rank(0), Rank(rank as u32))),
+    }
 }
 
 /// Takes a block of this process's own for the words of a window; the outcome is the same on all ranks.

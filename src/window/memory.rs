@@ -244,21 +244,27 @@ impl ExposedMemory {
 
     /// This rank's part, if it is addressed in this process.
     pub(crate) fn own(&self, calls: &Calls) -> Span {
-        let shared = self.own_shared(calls);
-        if shared.base().is_null() { self.unmapped.private(calls.rank().0) } else { shared }
-    }
-
-    /// This rank's part, if other processes of the window may share it with this one.
-    pub(super) fn own_shared(&self, calls: &Calls) -> Span {
+        let own = calls.rank().0;
         match &self.unmapped {
             Unmapped::Foreign { window, .. } => window.own(),
-            _ => self.part(calls.rank().0).span,
+            unmapped => span_of_part(self.mapped_parts(), unmapped, own),
         }
     }
 
-    /// The first rank whose part is mapped and not empty.
-    pub(super) fn first_mapped(&self) -> Option<u32> {
-        self.mapped_parts().first_with_bytes()
+    /// The part of `rank`, if it is addressed in this process and other processes may share it.
+    pub(crate) fn shared(&self, rank: u32) -> Span {
+        match &self.unmapped {
+            Unmapped::Foreign { window, .. } => window.shared(rank),
+            _ => self.part(rank).span,
+        }
+    }
+
+    /// The first rank whose part is not empty and addressed in this process.
+    pub(super) fn first_shared(&self) -> Option<u32> {
+        match &self.unmapped {
+            Unmapped::Foreign { window, .. } => window.first_shared(),
+            _ => self.mapped_parts().first_with_bytes(),
+        }
     }
 
     pub(crate) fn attached(&self) -> Option<&Attachments> {

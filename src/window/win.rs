@@ -79,7 +79,8 @@ impl WindowOptions {
     /// ranks.
     ///
     /// # Errors
-    /// [`Error::Size`], [`Error::DispUnit`], [`Error::NoMemory`], [`Error::RankFailed`].
+    /// [`Error::Size`], [`Error::DispUnit`], [`Error::NoMemory`], [`Error::RankFailed`]. Under another
+    /// MPI's launcher also [`Error::Foreign`] on all ranks, of class `RmaShared` if they are not on one node.
     #[doc(alias = "MPI_Win_allocate_shared")]
     #[track_caller]
     pub fn allocate_shared_bytes(&self, comm: &Comm, bytes: u64, unit: u64) -> Result<Win> {

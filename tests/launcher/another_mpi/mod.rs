@@ -229,7 +229,6 @@ fn refused<T>(result: onesided::Result<T>) {
 fn refusals(universe: &Universe) {
     let world = universe.world();
     let options = WindowOptions::new;
-    refused(options().allocate_shared_bytes(world, 8, 1));
     refused(onesided::Window::<u8>::create_dynamic(world));
     refused(world.shrink());
     let win = options().allocate_bytes(world, 8, 1).expect("a window");

@@ -1,8 +1,8 @@
-//! What ranks of one node have, where the job has several. MPICH treats one machine as several if it is told to.
+//! What ranks of one node have, where the job has several. MPICH can treat one machine as several nodes.
 
 use super::{part, relaunched};
 use crate::support::{Outcome, mpich, mpiexec};
-use onesided::{Comm, Info, SplitType, Universe};
+use onesided::{Access, Comm, ErrorClass, Info, Op, Rank, SplitType, Universe, Window};
 
 /// Runs `program` in as many ranks, on as many nodes: rank `r` is on node `r % nodes`.
 #[track_caller]
@@ -48,4 +48,35 @@ fn ranks_of_one_node_are_split_from_the_others() {
 #[test]
 fn one_node_has_all_ranks() {
     on_nodes(3, 1, |world, _| assert_eq!(near(world, world.rank().0, 0).1, [0, 1, 2]));
+}
+
+#[test]
+fn ranks_of_a_node_share_windows_and_others_are_refused() {
+    on_nodes(4, 2, |world, _| {
+        let me = world.rank().0;
+        let error = Window::<u64>::allocate_shared(world, 2).expect_err("two nodes");
+        assert_eq!(error.class(), ErrorClass::RmaShared, "{error}");
+        let words = ["allocate_shared", "ranks 0 and 1", "different nodes", "split_type(Shared)"];
+        assert!(words.iter().all(|word| error.to_string().contains(word)), "{error}");
+        let (near, ranks) = near(world, me, 0);
+        let other = Rank(1 - near.rank().0);
+        let mut window = Window::<u64>::allocate_shared(&near, 2).expect("one node");
+        window.shared_part(other).expect("a part").store_one(0, u64::from(me)).expect("a store");
+        let epoch = window.fence().expect("an epoch");
+        epoch.accumulate(&[5], Op::Sum, other, 0).expect("a sum");
+        epoch.close().expect("an end");
+        let expected = u64::from(ranks[other.index()]) + 5;
+        assert_eq!(window.load_one(0).expect("the own part"), expected);
+        // A rank on another node has no address here, but is reached.
+        let far = Rank((me + 1) % 4);
+        let mut all = Window::<u64>::allocate(world, 1).expect("any ranks");
+        assert_eq!(all.shared_query(far).expect("a rank"), (0, std::ptr::null_mut()));
+        let own = [u64::from(me)];
+        let epoch = all.fence().expect("an epoch");
+        epoch.put(&own, far, 0).expect("a put");
+        epoch.close().expect("an end");
+        assert_eq!(all.load_one(0).expect("the own part"), u64::from((me + 3) % 4));
+        all.free().expect("an end");
+        window.free().expect("an end");
+    });
 }

@@ -3,7 +3,7 @@
 
 use onesided::{
     Access, Comm, Complex, DoubleInt, Element, FloatInt, Group, Integer, LockType, LongInt, Op,
-    PassiveAccess, Rank, Result, Shape, ShortInt, TwoInt, Window,
+    PassiveAccess, Rank, Result, Shape, SharedPart, ShortInt, TwoInt, Window, WindowOptions,
 };
 
 /// Elements of a part, and where in it the owner has stored some to be read.
@@ -47,6 +47,9 @@ pub fn run(world: &Comm) -> Result<u64> {
     every(world, &LOCATED, |n| LongInt::new(n.into(), n.into()), &mut digest)?;
     every(world, &LOCATED, |n| TwoInt::new(n.into(), n.into()), &mut digest)?;
     every(world, &LOCATED, |n| ShortInt::new(n.into(), n.into()), &mut digest)?;
+    for options in [WindowOptions::new(), WindowOptions::new().noncontig()] {
+        shares(world, &options, &mut digest)?;
+    }
     let all = world.allgather(&[digest.0])?;
     all.iter().for_each(|one| digest.add(&one.to_ne_bytes()));
     Ok(digest.0)
@@ -207,4 +210,44 @@ fn swaps<T: Integer>(world: &Comm, value: impl Fn(u8) -> T, digest: &mut Digest)
     }
     digest.of(&window.lock_local()?);
     window.free()
+}
+
+/// Loads and stores of another rank's part, among operations on it: they take effect in the order of the calls.
+fn shares(world: &Comm, options: &WindowOptions, digest: &mut Digest) -> Result<()> {
+    let (me, n) = (world.rank().0, world.size());
+    let len = |rank: u32| 3 + rank as usize;
+    let mut window: Window<u64> = options.allocate_shared(world, len(me))?;
+    let next = Rank((me + 1) % n);
+    let last = len(next.0) - 1;
+    let (one, two) = ([u64::from(me) + 100], [u64::from(me) + 200, 7]);
+    let stored: Vec<u64> = (0..len(me) as u64).map(|k| 10 * u64::from(me) + k).collect();
+    window.store(0, &stored)?;
+    let epoch = window.fence()?;
+    let view = epoch.window();
+    let theirs = view.shared_part(next)?;
+    assert_eq!(theirs.len(), len(next.0));
+    let mut found = vec![0; theirs.len()];
+    theirs.load(0, &mut found)?;
+    digest.of(&found);
+    epoch.put(&two, next, 0)?;
+    assert_eq!(theirs.load_one(0)?, two[0]);
+    theirs.store_one(1, 8)?;
+    epoch.accumulate(&one, Op::Sum, next, 1)?;
+    assert_eq!(theirs.load_one(1)?, one[0] + 8);
+    epoch.accumulate(&one, Op::Sum, next, last)?;
+    theirs.store(last, &two[..1])?;
+    epoch.close()?;
+    let mut mine = vec![0; len(me)];
+    window.load(0, &mut mine)?;
+    digest.of(&mine);
+    digest.of(&[are_in_one_run(&window, n)?]);
+    window.free()
+}
+
+/// Whether each part begins where that of the rank before it ends.
+fn are_in_one_run(window: &Window<u64>, ranks: u32) -> Result<u8> {
+    let parts: Result<Vec<_>> = (0..ranks).map(|rank| window.shared_part(Rank(rank))).collect();
+    let is_next =
+        |of: &[SharedPart<'_, u64>]| of[0].as_ptr().wrapping_add(of[0].len()) == of[1].as_ptr();
+    Ok(parts?.windows(2).all(is_next).into())
 }
