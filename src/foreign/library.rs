@@ -99,6 +99,9 @@ functions! {
     win_allocate_shared: "MPI_Win_allocate_shared" (Address, c_int, Handle, Handle, To, *mut Handle);
     info_set: "MPI_Info_set" (Handle, *const c_char, *const c_char);
     win_create: "MPI_Win_create" (To, Address, c_int, Handle, Handle, *mut Handle);
+    win_create_dynamic: "MPI_Win_create_dynamic" (Handle, Handle, *mut Handle);
+    win_attach: "MPI_Win_attach" (Handle, To, Address);
+    win_detach: "MPI_Win_detach" (Handle, From);
     win_attribute: "MPI_Win_get_attr" (Handle, c_int, To, *mut c_int);
     put: "MPI_Put_c" (From, Count, Handle, c_int, Address, Count, Handle, Handle);
     get: "MPI_Get_c" (To, Count, Handle, c_int, Address, Count, Handle, Handle);
@@ -329,6 +332,8 @@ pub(super) enum ForeignSource {
         align: Option<u64>,
     },
     Given(Span),
+    /// It is attached later.
+    Nothing,
 }
 
 impl ForeignPart {
@@ -341,6 +346,11 @@ impl ForeignPart {
     /// that of the rank before ends.
     pub(crate) fn shared(bytes: u64, align: Option<u64>) -> ForeignPart {
         ForeignPart(ForeignSource::Shared { bytes, align })
+    }
+
+    /// None, until some is attached.
+    pub(crate) fn nothing() -> ForeignPart {
+        ForeignPart(ForeignSource::Nothing)
     }
 
     /// Existing memory.
@@ -705,6 +715,29 @@ pub(super) fn create(comm: &ForeignComm, part: Span) -> ForeignResult<Handle> {
     Ok(window)
 }
 
+/// A window without memory.
+pub(super) fn create_dynamic(comm: &ForeignComm) -> ForeignResult<Handle> {
+    let mut window = abi::WIN_NULL;
+    let function = functions().win_create_dynamic;
+    // SAFETY: a live communicator; a place for a handle.
+    checked(unsafe { function(abi::INFO_NULL, comm.handle, &raw mut window) })?;
+    returns_errors(window)?;
+    Ok(window)
+}
+
+/// `MPI_Win_attach` to a dynamic window.
+pub(super) fn attach(window: Handle, memory: Span) -> ForeignResult<()> {
+    let (start, bytes) = (memory.base().cast(), memory.len() as isize);
+    // SAFETY: a live window; the span keeps its memory until it is detached, by the promise of its creator.
+    checked(unsafe { (functions().win_attach)(window, start, bytes) })
+}
+
+/// `MPI_Win_detach` of the memory that was attached at `start`.
+pub(super) fn detach(window: Handle, start: *mut u8) -> ForeignResult<()> {
+    // SAFETY: a live window, which only compares the address.
+    checked(unsafe { (functions().win_detach)(window, start.cast()) })
+}
+
 fn returns_errors(window: Handle) -> ForeignResult<()> {
     checked((functions().win_errors)(window, abi::ERRORS_RETURN))
 }
@@ -719,6 +752,41 @@ pub(super) fn is_unified(window: Handle) -> ForeignResult<bool> {
     Ok(found != 0 && unsafe { *model } == abi::WIN_UNIFIED)
 }
 
+/// Reads bytes of a window from byte `at` of the part of `rank` on, at once.
+pub(super) fn read_now(window: Handle, rank: u32, at: u64, to: &mut [u8]) -> ForeignResult<()> {
+    let (n, rank, get) = (to.len() as i64, rank as c_int, functions().get);
+    let (to, byte, at) = (to.as_mut_ptr().cast(), abi::BYTE, at as isize);
+    // SAFETY: a part in an epoch, which has the bytes; a place for as many until the flush.
+    let issued = checked(unsafe { get(to, n, byte, rank, at, n, byte, window) });
+    flushed(window, rank);
+    issued
+}
+
+/// Writes them.
+pub(super) fn write_now(window: Handle, rank: u32, at: u64, from: &[u8]) -> ForeignResult<()> {
+    let (n, rank, put) = (from.len() as i64, rank as c_int, functions().put);
+    let (from, byte, at) = (from.as_ptr().cast(), abi::BYTE, at as isize);
+    // SAFETY: a part in an epoch, which has the bytes; a slice until the flush.
+    let issued = checked(unsafe { put(from, n, byte, rank, at, n, byte, window) });
+    flushed(window, rank);
+    issued
+}
+
+/// Completes the operations on the part of `target`. If that fails, the other MPI may still access their memory, so
+/// the job ends.
+pub(super) fn flushed(window: Handle, target: c_int) {
+    if let Err(refusal) = checked((functions().flush)(target, window)) {
+        give_up(&refusal);
+    }
+}
+
+/// Releases a lock of the other MPI. If that fails, no rank gets it any more, so the job ends.
+pub(super) fn unlocked(window: Handle, rank: u32) {
+    if let Err(refusal) = checked((functions().unlock)(rank as c_int, window)) {
+        give_up(&refusal);
+    }
+}
+
 /// Adds to word `index` of `rank` in a window of words, at once; what it was.
 pub(super) fn add_to_word(window: Handle, rank: u32, index: u64, n: u64) -> ForeignResult<u64> {
     let (mut word, target) = (0u64, rank as c_int);
@@ -728,9 +796,7 @@ pub(super) fn add_to_word(window: Handle, rank: u32, index: u64, n: u64) -> Fore
     let fetch_and_op = functions().fetch_and_op;
     // SAFETY: a part in an epoch, which has the word; a place for one until the flush below.
     checked(unsafe { fetch_and_op(from, to, abi::UINT64_T, target, at, op, window) })?;
-    if let Err(refusal) = checked((functions().flush)(target, window)) {
-        give_up(&refusal);
-    }
+    flushed(window, target);
     Ok(word)
 }
 

@@ -16,13 +16,15 @@
 //! 3. So synchronisation uses other calls. A fence is an allgather. Post, start, complete and wait are
 //!    messages without data. A lock is the other MPI's, on a second window only for locks, and is held
 //!    when the call returns. Notifications are counted in a third, after a flush of what they announce.
-//! 4. The memory of a window must have the unified model.
+//! 4. The memory of a window must have the unified model. An operation on a dynamic window is complete when its
+//!    call returns (`attached.rs`).
 //! 5. A process that ends without finalizing aborts the job (MPI_Abort), so that no rank waits for it.
 //! 6. Messages of the program are matched by this library. The other MPI only moves their records
 //!    (`mail.rs`). So a rank that waits here for the other MPI handles records meanwhile
 //!    ([`make_progress`]), as every wait for other ranks does.
 
 mod abi;
+mod attached;
 mod comm;
 mod flight;
 mod library;
@@ -32,6 +34,7 @@ mod window;
 
 use crate::error::{Error, Place};
 
+pub(crate) use attached::{AttachedRun, AttachmentHold};
 pub(crate) use comm::ForeignComm;
 pub(crate) use library::{
     ForeignDuplicate, ForeignMessage, ForeignPart, join, leave_well, make_progress, progress,

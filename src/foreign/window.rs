@@ -1,10 +1,11 @@
 //! Windows of bytes in the other MPI's memory (module head, invariants 1 to 4).
 
 use super::abi::{self, Handle};
+use super::attached::AttachedTables;
 use super::flight::{Effect, Flight};
 use super::library::{
-    ForeignPart, ForeignSource, add_to_word, allocate, allocate_shared, checked, create, functions,
-    give_up, is_unified, shared_base,
+    ForeignPart, ForeignSource, add_to_word, allocate, allocate_shared, checked, create,
+    create_dynamic, flushed, functions, is_unified, shared_base,
 };
 use super::{ForeignComm, ForeignError, ForeignResult};
 use crate::shm::Span;
@@ -35,7 +36,8 @@ fn shared_bases(
         // It need not know that.
         _ => Ok(shared_base(window, rank).unwrap_or(std::ptr::null_mut())),
     };
-    let ranks = 0..if matches!(source, ForeignSource::Given(_)) { 0 } else { comm.size };
+    let has_some = !matches!(source, ForeignSource::Given(_) | ForeignSource::Nothing);
+    let ranks = 0..if has_some { comm.size } else { 0 };
     ranks.map(|rank| Ok(Span::new(base(rank)?, 0))).collect()
 }
 
@@ -46,8 +48,10 @@ pub(crate) struct ForeignWindow {
     locks: Handle,
     /// The window with the notification counters, in lock_all, if any rank has some.
     notices: Option<Handle>,
+    /// What is attached, if it is dynamic.
+    pub(super) tables: Option<AttachedTables>,
     /// Of this window alone.
-    comm: ForeignComm,
+    pub(super) comm: ForeignComm,
     /// The own memory.
     own: Span,
     /// The parts of all ranks, in this process; empty where they are not there, and none of given memory.
@@ -101,7 +105,10 @@ impl ForeignWindow {
             ForeignSource::Given(own) => (create(&comm, own)?, own, 0),
             ForeignSource::New { bytes, align } => allocate(&comm, bytes, align)?,
             ForeignSource::Shared { bytes, align } => allocate_shared(&comm, bytes, align)?,
+            ForeignSource::Nothing => (create_dynamic(&comm)?, Span::nothing(), 0),
         };
+        let is_dynamic = matches!(part.0, ForeignSource::Nothing);
+        let tables = is_dynamic.then(|| AttachedTables::make(&comm)).transpose()?;
         let shared = shared_bases(&comm, data, &part.0)?;
         let (locks, ..) = allocate(&comm, size_of::<u64>() as u64, 0)?;
         let word = size_of::<u64>() as u64;
@@ -116,7 +123,8 @@ impl ForeignWindow {
         }
         let before = vec![before; comm.size as usize].into();
         let flights = (0..comm.size).map(|_| Mutex::default()).collect();
-        let window = ForeignWindow { data, locks, notices, comm, own, shared, before, flights };
+        let window =
+            ForeignWindow { data, locks, notices, tables, comm, own, shared, before, flights };
         window.sync()?;
         Ok(window)
     }
@@ -127,9 +135,11 @@ impl ForeignWindow {
             checked((functions().unlock_all)(window))?;
         }
         (0..self.comm.size).for_each(|rank| self.flight(rank).land());
-        for mut window in [self.data, self.locks].into_iter().chain(self.notices) {
+        let heads = self.tables.as_ref().map(|tables| tables.heads);
+        for mut window in [self.data, self.locks].into_iter().chain(self.notices).chain(heads) {
             checked((functions().win_free)(&mut window))?;
         }
+        let _ = self.tables.as_ref().map(|tables| tables.freed(self.comm.rank));
         self.comm.free()
     }
 
@@ -176,12 +186,9 @@ impl ForeignWindow {
         flight
     }
 
-    /// Completes the operations on the part of `rank`. If that fails, the other MPI may still access
-    /// their memory, so the job ends.
+    /// Completes the operations on the part of `rank`.
     pub(super) fn land(&self, rank: u32, flight: &mut Flight) {
-        if let Err(refusal) = checked((functions().flush)(rank as c_int, self.data)) {
-            give_up(&refusal);
-        }
+        flushed(self.data, rank as c_int);
         flight.land();
     }
 

@@ -220,6 +220,32 @@ impl DirectoryWords {
         })?
     }
 
+    /// The regions, in the order of their addresses. Only the owner, or who has replaced them, calls it.
+    pub(crate) fn regions(&self, segment: &Segment) -> Result<Vec<Region>> {
+        self.entries(segment)?.iter().map(Entry::region).collect()
+    }
+
+    /// Makes the directory one of these regions, which are in the order of their addresses and do not overlap.
+    pub(crate) fn replace(
+        &self,
+        segment: &Segment,
+        regions: &[Region],
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<(), AllocError> {
+        self.guard.run(CHANGING, waiter, || {
+            let [block, capacity, _] = self.table.0.words()?;
+            self.table.0.set([block, capacity, 0]);
+            for (count, region) in (0..).zip(regions) {
+                self.grow(segment, waiter)?;
+                let [block, capacity, _] = self.table.0.words()?;
+                segment.mapping().views::<Entry>(block, count as usize + 1)?[count as usize]
+                    .set(*region);
+                self.table.0.set([block, capacity, count + 1]);
+            }
+            Ok(())
+        })?
+    }
+
     /// The block of the caller's own table, if it has one.
     pub(crate) fn block(&self) -> Option<u64> {
         Some(self.table.0.block.load()).filter(|block| *block != 0)

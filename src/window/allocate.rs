@@ -42,15 +42,6 @@ pub(super) fn allocate(
             return Err(Error::Damaged { what: "requests for a window" });
         }
         let separate = flavour == Flavour::Allocate || making.hints.has(NONCONTIG);
-        if let Some(over) = comm.foreign() {
-            let align = align.max(LINES);
-            let part = match flavour {
-                Flavour::Shared => ForeignPart::shared(bytes, separate.then_some(align)),
-                _ => ForeignPart::new(bytes, align),
-            };
-            let requests: Vec<PartRequest> = requests().collect();
-            return super::foreign::make(over, ranks, making, &requests, part);
-        }
         let follows = if separate { Follows::Parts { align } } else { Follows::OneRun { align } };
         // Only mapping gives huge pages. Pages that are reserved anyway are placed near their owner, at a
         // small cost where all memory is near (docs/performance.md).
@@ -61,6 +52,11 @@ pub(super) fn allocate(
         let plan =
             WindowPlan::new(comm, call, requests(), follows)?.by_owners(any(RESERVE), better);
         let parts = parts_of(comm, &plan, requests())?;
+        if let Some(over) = comm.foreign() {
+            let requests: Vec<PartRequest> = requests().collect();
+            let part = part_elsewhere(flavour, bytes, follows);
+            return super::foreign::make(over, ranks, making, &requests, part);
+        }
         let block = block::take(ranks, &making, &plan)?;
         let first = segment.mapping().at(plan.first(block), plan.bytes());
         let parts = parts.behind(first.ok_or(Error::Damaged { what: "window" })?);
@@ -75,6 +71,18 @@ pub(super) fn allocate(
         win.hints.show(&win.calls);
         Ok(win)
     })
+}
+
+/// A part of another MPI's memory, which lies as one here does.
+fn part_elsewhere(flavour: Flavour, bytes: u64, follows: Follows) -> ForeignPart {
+    let align = match follows {
+        Follows::Parts { align } => Some(align.max(LINES)),
+        _ => None,
+    };
+    match (flavour, align) {
+        (Flavour::Allocate, Some(align)) => ForeignPart::new(bytes, align),
+        _ => ForeignPart::shared(bytes, align),
+    }
 }
 
 /// The parts of a window, behind the first one's address.

@@ -7,7 +7,7 @@ use super::{Flavour, Win, WindowOptions, block};
 use crate::call::Call;
 use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
-use crate::foreign;
+use crate::foreign::ForeignPart;
 use crate::group::Rank;
 use crate::launch;
 use crate::mail::serve;
@@ -47,7 +47,7 @@ pub(super) fn create(
     comm: &Comm,
     memory: Span,
     unit: u64,
-    part: foreign::ForeignPart,
+    part: ForeignPart,
 ) -> Result<Win> {
     let call = Call::WinCreate;
     comm.collectively(call, |ranks| {
@@ -79,22 +79,27 @@ pub(super) fn create(
 pub(super) fn create_dynamic(options: &WindowOptions, comm: &Comm) -> Result<Win> {
     let call = Call::WinCreateDynamic;
     comm.collectively(call, |ranks| {
-        admit(comm);
+        if comm.foreign().is_none() {
+            admit(comm);
+        }
         let own = Process::own().number() as u64;
         let mine = [own, options.hints.flags, u64::from(options.notifications)];
         let all = ranks.gather(&mine)?;
         let theirs = || all.iter();
-        comm.check_shares(call, "a window without memory")?;
         let processes = theirs().map(|one| Process::numbered(one[0] as i32)).collect();
         let making = options.making(comm, Flavour::Dynamic, theirs().map(|one| one[1]));
         let n = comm.ranks().len();
         let request = |w: [u64; 3]| PartRequest { bytes: 0, disp_unit: 1, notifications: w[2] };
+        if let Some(over) = comm.foreign() {
+            let requests: Vec<PartRequest> = theirs().map(request).collect();
+            return super::foreign::make(over, ranks, making, &requests, ForeignPart::nothing());
+        }
         let plan = WindowPlan::new(comm, call, theirs().map(request), Follows::Directories)?;
         let block = block::take(ranks, &making, &plan)?;
         let nothing = (0..n).map(|_| Ok(Part::new(Span::nothing(), 1)));
         let nothing = Parts::collect(comm.size(), nothing)?;
         let directories = comm.context().segment.place_all(block + plan.directories, n)?;
-        let unmapped = Unmapped::Dynamic(Attachments { directories, processes });
+        let unmapped = Unmapped::Dynamic(Attachments { directories, processes, elsewhere: None });
         making.assemble(&plan, block, (nothing, unmapped))
     })
 }

@@ -2,6 +2,7 @@
 //! windows; memory (`memory.rs`, [`crate::foreign`]) and synchronisation (`transport.rs`) are the other
 //! MPI's.
 
+use super::dynamic::Attachments;
 use super::memory::Unmapped;
 use super::options::Making;
 use super::plan::{Follows, PartRequest, WindowPlan};
@@ -32,18 +33,29 @@ pub(super) fn make(
     }
     let has_counters = requests.iter().any(|one| one.notifications != 0);
     let counters = has_counters.then(|| requests[comm.rank().index()].notifications);
-    let plan = WindowPlan::new(comm, call, requests.iter().copied(), Follows::Nothing)?;
+    let is_dynamic = flavour == Flavour::Dynamic;
+    let follows = if is_dynamic { Follows::Directories } else { Follows::Nothing };
+    let plan = WindowPlan::new(comm, call, requests.iter().copied(), follows)?;
     let block = take_own(ranks, &making, &plan)?;
-    let window = ForeignWindow::make(over, part, counters).map_err(|refusal| {
+    let window = Arc::new(ForeignWindow::make(over, part, counters).map_err(|refusal| {
         // The call already returns another error.
         let _ = comm.context().segment.heap().free(block, &comm.context().excluded());
         refusal.at(comm.place(call))
-    })?;
-    let at_zero = |one: &PartRequest| Span::new(std::ptr::null_mut(), one.bytes);
-    let parts = requests.iter().map(at_zero).collect();
+    })?);
     let unmapped = |placed: Result<(u64, u64, u32)>| Ok(Part::new(Span::nothing(), placed?.2));
     let mapped = Parts::collect(comm.size(), plan.parts(requests.iter().copied()).map(unmapped))?;
-    let unmapped = Unmapped::Foreign { window: Arc::new(window), parts };
+    let unmapped = match is_dynamic {
+        true => {
+            let n = comm.ranks().len();
+            let directories = comm.context().segment.place_all(block + plan.directories, n)?;
+            let (processes, elsewhere) = (Box::default(), Some(window));
+            Unmapped::Dynamic(Attachments { directories, processes, elsewhere })
+        }
+        false => {
+            let at_zero = |one: &PartRequest| Span::new(std::ptr::null_mut(), one.bytes);
+            Unmapped::Foreign { window, parts: requests.iter().map(at_zero).collect() }
+        }
+    };
     let win = making.assemble(&plan, block, (mapped, unmapped))?;
     comm.hold_for_window();
     Ok(win)

@@ -13,7 +13,7 @@ use std::panic::Location;
 pub(super) fn free(win: &Win, deleted: Result<()>, at: &'static Location<'static>) -> Result<()> {
     let Win { calls, memory, sync, .. } = win;
     // Read first: they lie in the block that rank 0 frees.
-    let directory = memory.own_directory_block(calls);
+    let directories = memory.own_directory_blocks(calls);
     let mut attached = Vec::new();
     calls.checked(|checker, window| attached = window.freeing(checker, &calls.excluded()));
     // When all have arrived here, no rank is inside a call on this window; only then does any rank free
@@ -25,7 +25,7 @@ pub(super) fn free(win: &Win, deleted: Result<()>, at: &'static Location<'static
     let slots = sync.state.lock().pscw.table_block();
     let is_first = calls.survivors.rank() == 0 || sync.transport.has_own_block();
     let block = is_first.then_some(calls.block());
-    for at in slots.into_iter().chain(directory).chain(attached).chain(block) {
+    for at in slots.into_iter().chain(directories).chain(attached).chain(block) {
         let freed = calls.context().segment.heap().free(at, &calls.context().excluded());
         freed.map_err(|error| calls.heap_error(Call::WinFree, error, 0))?;
     }

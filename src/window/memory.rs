@@ -111,25 +111,32 @@ pub(crate) struct Target<'w> {
     /// The same in bytes from the beginning of the part.
     pub(crate) start: u64,
     via: Via,
-    /// Keeps memory of a dynamic window attached during the operation.
-    _sharing: Option<Sharing<'w>>,
+    _attached: Option<StaysAttached<'w>>,
+}
+
+/// Keeps memory of a dynamic window attached during an operation.
+#[allow(dead_code, reason = "held until it is dropped")]
+pub(super) enum StaysAttached<'w> {
+    Here(Sharing<'w>),
+    /// In another MPI's.
+    Elsewhere(Box<foreign::AttachmentHold<'w>>),
 }
 
 impl<'w> Target<'w> {
     pub(super) fn new(rank: u32, at: *mut u8, start: u64, via: Via) -> Target<'w> {
-        Target { rank, at, start, via, _sharing: None }
+        Target { rank, at, start, via, _attached: None }
     }
 
     /// The same, which stays attached during the operation.
-    pub(super) fn sharing(self, sharing: Sharing<'w>) -> Target<'w> {
-        Target { _sharing: Some(sharing), ..self }
+    pub(super) fn attached(self, attached: StaysAttached<'w>) -> Target<'w> {
+        Target { _attached: Some(attached), ..self }
     }
 
     /// The bytes from `by` bytes behind the beginning on. `self` keeps them attached.
     pub(crate) fn part(&self, by: i64) -> Target<'_> {
         let at = self.at.wrapping_offset(by as isize);
         let start = self.start.wrapping_add_signed(by);
-        Target { at, start, _sharing: None, ..*self }
+        Target { at, start, _attached: None, ..*self }
     }
 
     /// Whether its memory is addressed in this process.
@@ -173,6 +180,15 @@ impl Unmapped {
             Unmapped::Private(privates) => privates[rank as usize].span,
             Unmapped::Foreign { parts, .. } => parts[rank as usize],
             _ => Span::nothing(),
+        }
+    }
+
+    /// The window of another MPI, if the memory is its.
+    pub(super) fn foreign(&self) -> Option<&Arc<foreign::ForeignWindow>> {
+        match self {
+            Unmapped::Foreign { window, .. } => Some(window),
+            Unmapped::Dynamic(attached) => attached.elsewhere.as_ref(),
+            _ => None,
         }
     }
 }
@@ -244,26 +260,22 @@ impl ExposedMemory {
 
     /// This rank's part, if it is addressed in this process.
     pub(crate) fn own(&self, calls: &Calls) -> Span {
-        let own = calls.rank().0;
-        match &self.unmapped {
-            Unmapped::Foreign { window, .. } => window.own(),
-            unmapped => span_of_part(self.mapped_parts(), unmapped, own),
+        match self.unmapped.foreign() {
+            Some(window) => window.own(),
+            None => span_of_part(self.mapped_parts(), &self.unmapped, calls.rank().0),
         }
     }
 
     /// The part of `rank`, if it is addressed in this process and other processes may share it.
     pub(crate) fn shared(&self, rank: u32) -> Span {
-        match &self.unmapped {
-            Unmapped::Foreign { window, .. } => window.shared(rank),
-            _ => self.part(rank).span,
-        }
+        self.unmapped.foreign().map_or_else(|| self.part(rank).span, |window| window.shared(rank))
     }
 
     /// The first rank whose part is not empty and addressed in this process.
     pub(super) fn first_shared(&self) -> Option<u32> {
-        match &self.unmapped {
-            Unmapped::Foreign { window, .. } => window.first_shared(),
-            _ => self.mapped_parts().first_with_bytes(),
+        match self.unmapped.foreign() {
+            Some(window) => window.first_shared(),
+            None => self.mapped_parts().first_with_bytes(),
         }
     }
 
@@ -450,10 +462,9 @@ impl ExposedMemory {
 
     /// The window of another MPI that memory belongs to which its [owner](Atomicity::Owner) updates.
     fn owner(&self) -> &Arc<foreign::ForeignWindow> {
-        match &self.unmapped {
-            Unmapped::Foreign { window, .. } => window,
-            _ => panic!("only a window of another MPI has parts that are another MPI's"),
-        }
+        self.unmapped
+            .foreign()
+            .expect("only a window of another MPI has parts that are another MPI's")
     }
 
     /// Combines, by the owner, `origin` into as many elements, and fetches the values before into `result`, of
@@ -554,6 +565,7 @@ impl ExposedMemory {
                 let at = window.own().base().wrapping_add(target.at as usize);
                 Target { at, via: Via::Own, ..target }
             }
+            (Unmapped::Dynamic(_), Via::Foreign) => Target { via: Via::Own, ..target },
             _ => target,
         }
     }

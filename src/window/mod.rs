@@ -195,10 +195,8 @@ impl Making<'_> {
         let ranks = || segment.place_all(block + plan.ranks, comm.ranks().len());
         let mark = WindowHeader::mark(block, number);
         // The block of a window of another MPI is this rank's alone.
-        let (other, number) = match &unmapped {
-            Unmapped::Foreign { window, .. } => (Some(window.clone()), u64::from(number)),
-            _ => (None, block),
-        };
+        let other = unmapped.foreign().cloned();
+        let number = if other.is_some() { u64::from(number) } else { block };
         let elsewhere = other.clone();
         let tree = segment.place_all(block + plan.tree.0, plan.tree.1 as usize)?;
         let check = self.checked(plan, block, (&parts, &unmapped))?;

@@ -2,6 +2,7 @@
 //! what needs it is skipped. The random programs run there too (`tests/random/programs`).
 #![cfg(feature = "launcher")]
 #![allow(clippy::disallowed_methods, reason = "reads the variable that tells test from rank")]
+#![allow(unsafe_code, reason = "exposes memory by address")]
 
 mod abi;
 mod flights;
@@ -11,6 +12,7 @@ mod program;
 mod waits;
 
 use crate::support::{Outcome, mpich, mpiexec, run};
+use onesided::engine::{ExposedBytes, Win};
 use onesided::{Comm, Error, ErrorClass, Group, LockType, Op, Rank, Universe, WindowOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -172,29 +174,57 @@ fn what_is_freed_is_given_back_to_the_other_mpi() {
     assert!(status.success(), "{status}:\n{output}");
 }
 
-#[test]
-fn threads_of_a_rank_use_a_window_together() {
+/// Threads of all ranks add to two words of rank 0, and `do_more` now and then.
+fn add_in_threads(win: Win, at: [u64; 2], do_more: &(impl Fn(&Win) + Sync)) {
     const THREADS: u64 = 3;
     const TIMES: u64 = 200;
+    let world = win.comm().clone();
+    win.lock_all().expect("no lock is in the way");
+    let add = || {
+        for time in 0..TIMES {
+            win.accumulate(&[1u64], Op::Sum, Rank(0), at[0]).expect("a sum");
+            win.fetch_and_op(&1u64, &mut 0, Op::Sum, Rank(0), at[1]).expect("a sum");
+            if time % 20 == 0 {
+                do_more(&win);
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(add))));
+    win.unlock_all().expect("an end");
+    world.barrier().expect("a barrier");
+    if world.rank() == 0 {
+        let mut sums = [0u64; 2];
+        win.load(at[0], &mut sums).expect("the own part");
+        assert_eq!(sums, [THREADS * TIMES * u64::from(world.size()); 2]);
+    }
+    win.free().expect("an end");
+}
+
+#[test]
+fn threads_of_a_rank_use_a_window_together() {
     if part().is_some() {
         let universe = Universe::init().expect("a rank joins its job");
         let world = universe.world();
         let win = WindowOptions::new().allocate_bytes(world, 16, 8).expect("a window");
-        win.lock_all().expect("no lock is in the way");
-        let add = || {
-            for _ in 0..TIMES {
-                win.accumulate(&[1u64], Op::Sum, Rank(0), 0).expect("a sum");
-                win.fetch_and_op(&1u64, &mut 0, Op::Sum, Rank(0), 1).expect("a sum");
-            }
+        add_in_threads(win, [0, 1], &|_| {});
+        let win = WindowOptions::new().create_dynamic_bytes(world).expect("a window");
+        let memory = |words: &'static mut [u64]| {
+            let bytes = size_of_val(words) as u64;
+            // SAFETY: never freed, and no reference to it is used any more.
+            unsafe { ExposedBytes::new(words.as_mut_ptr().cast(), bytes) }
         };
-        std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(add))));
-        win.unlock_all().expect("an end");
-        world.barrier().expect("a barrier");
-        let mut sums = [0u64; 2];
-        win.load(0, &mut sums).expect("the own part");
-        let all = if world.rank() == 0 { THREADS * TIMES * u64::from(world.size()) } else { 0 };
-        assert_eq!(sums, [all; 2]);
-        win.free().expect("an end");
+        let sums: &'static mut [u64] = Box::leak(Box::new([0; 2]));
+        let address = sums.as_ptr() as u64;
+        win.attach(memory(sums)).expect("a region");
+        let there = world.allgather(&[address]).expect("addresses")[0];
+        // Other threads operate on the part meanwhile, of this rank too.
+        let attach = |win: &Win| {
+            let words: &'static mut [u64] = Box::leak(Box::new([0; 3]));
+            let start = words.as_mut_ptr().cast();
+            win.attach(memory(words)).expect("a region");
+            win.detach(start).expect("it is attached");
+        };
+        add_in_threads(win, [there, there + 8], &attach);
         return;
     }
     let Some(mpich) = mpich() else { return };
@@ -229,7 +259,6 @@ fn refused<T>(result: onesided::Result<T>) {
 fn refusals(universe: &Universe) {
     let world = universe.world();
     let options = WindowOptions::new;
-    refused(onesided::Window::<u8>::create_dynamic(world));
     refused(world.shrink());
     let win = options().allocate_bytes(world, 8, 1).expect("a window");
     // And all goes on.

@@ -1,29 +1,18 @@
-//! Programs for ranks that share no memory, under another MPI's launcher (docs/foreign.md).
+//! Programs for ranks under another MPI's launcher (docs/foreign.md).
 
 use crate::programs::legal;
-use crate::programs::program::{Act, Kind, Made, Part, Program, Use};
+use crate::programs::program::{Act, Program, Use};
 use onesided::Datatype;
 
-/// The program with other windows in place of those that ranks map or that have no memory, and without
-/// accesses by address; `None` if it needs them.
-pub fn without_shared_memory(mut program: Program) -> Option<Program> {
-    for window in &mut program.windows {
-        if matches!(window.made, Made::Shared | Made::Dynamic) {
-            window.made = Made::Allocate;
-            let plain = |part: &Part| Part { private: false, skew: 0, ..*part };
-            window.parts = window.parts.iter().map(plain).collect();
-        }
-    }
-    let is_left_out = |act: &Act| match act.kind {
-        Kind::DirectLoad | Kind::DirectStore => true,
-        _ => has_padding(act) && act.used() == Use::Update,
+/// The program without updates of pairs with padding, of which another MPI moves the value and the index alone, where
+/// it knows of them; `None` if it needs them.
+pub fn without_padding(mut program: Program) -> Option<Program> {
+    let has_padding = |act: &Act| {
+        matches!(act.datatype, Datatype::DoubleInt | Datatype::LongInt | Datatype::ShortInt)
     };
     let sessions = program.phases.iter_mut().flat_map(|phase| phase.ranks.iter_mut().flatten());
-    sessions.for_each(|session| session.acts.retain(|act| !is_left_out(act)));
+    sessions.for_each(|session| {
+        session.acts.retain(|act| !has_padding(act) || act.used() != Use::Update);
+    });
     legal::check(&program).is_ok().then_some(program)
-}
-
-/// Of a pair with padding another MPI moves the value and the index alone, where it knows of them.
-fn has_padding(act: &Act) -> bool {
-    matches!(act.datatype, Datatype::DoubleInt | Datatype::LongInt | Datatype::ShortInt)
 }

@@ -217,7 +217,7 @@ impl Worker<'_> {
     /// How many programs it ran.
     fn elsewhere(&self, count: u64) -> u64 {
         let ranks = self.universe.world().size();
-        let alone = |seed: &u64| elsewhere::without_shared_memory(generate::program(*seed, ranks));
+        let alone = |seed: &u64| elsewhere::without_padding(generate::program(*seed, ranks));
         let programs = (0..count).filter_map(|seed| Some((seed, alone(&seed)?)));
         programs.fold(0, |ran, (seed, program)| {
             if self.is_first() {

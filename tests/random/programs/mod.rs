@@ -110,7 +110,7 @@ fn random_programs_run_under_another_mpi() {
             panic!("{ranks} ranks:\n{}\n{}", text::write(&found.program), found.output)
         });
         println!("{ran} programs on {ranks} ranks");
-        assert!(ran > count / 2, "most programs need no shared memory: {ran}");
+        assert!(ran > count / 2, "most programs need no padding: {ran}");
     }
 }
 

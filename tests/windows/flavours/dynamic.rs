@@ -64,6 +64,35 @@ fn what_is_not_attached_is_out_of_range() {
 }
 
 #[test]
+fn what_is_detached_is_not_reached_any_more() {
+    spmd(3, |world| {
+        let mut window = Window::<u64>::create_dynamic(world).unwrap();
+        let memory: WindowMemory<u64> = vec![0; 4].into();
+        let next = Rank((world.rank().0 + 1) % 3);
+        for round in 1..20 {
+            let at = window.attach(memory.part(0..4).unwrap()).unwrap();
+            let there = world.allgather(&[at]).unwrap()[next.index()] as usize;
+            let value = [round];
+            let all = window.lock_all().unwrap();
+            all.put(&value, next, there + 24).unwrap();
+            all.unlock_all().unwrap();
+            world.barrier().unwrap();
+            assert_eq!(window.load_one(at as usize + 24).unwrap(), round);
+            window.detach(at).unwrap();
+            world.barrier().unwrap();
+            let all = window.lock_all().unwrap();
+            let refused = all.put(&[7], next, there + 24).unwrap_err();
+            assert_eq!(refused.class(), ErrorClass::RmaRange, "{refused}");
+            all.unlock_all().unwrap();
+            world.barrier().unwrap();
+            assert_eq!(window.detach(at).unwrap_err().class(), ErrorClass::RmaAttach);
+        }
+        window.free().unwrap();
+        assert_eq!(memory.into_memory().unwrap()[3], 19);
+    });
+}
+
+#[test]
 fn thousands_of_attachments() {
     const REGIONS: usize = 3000;
     spmd(2, |world| {

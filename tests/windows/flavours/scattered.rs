@@ -1,6 +1,6 @@
 //! Puts of many pieces to private memory, which a thread of the target writes.
 
-use crate::support::spmd;
+use crate::support::{needs_rmarun, spmd};
 use onesided::engine::{ExposedBytes, Layout, Origin, Win};
 use onesided::{
     Comm, CommittedDatatype, Datatype, DerivedDatatype, ErrorClass, Rank, WindowOptions,
@@ -111,6 +111,9 @@ fn a_column_of_a_matrix_leaves_the_others() {
 /// The thread of the target finds that before it writes, and lives on; the kernel then has the error.
 #[test]
 fn pieces_in_memory_that_is_read_only_are_refused() {
+    if needs_rmarun("memory that the kernel copies") {
+        return;
+    }
     spmd(2, |world| {
         const BYTES: usize = 1 << 16;
         let (protection, flags) = (libc::PROT_READ, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

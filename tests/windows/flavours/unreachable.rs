@@ -1,6 +1,6 @@
 //! Memory that cannot be shared: its rank has left, or the kernel keeps it from the others.
 
-use crate::support::{launch, spmd, universe};
+use crate::support::{launch, needs_rmarun, spmd, universe};
 use onesided::{Access, ErrorClass, Op, Rank, Window};
 
 /// Lets the kernel refuse these system calls to this thread from now on.
@@ -42,6 +42,9 @@ fn says_what_to_change(error: &onesided::Error, who: &str) {
 /// window, and can make one of other memory.
 #[test]
 fn memory_that_the_kernel_keeps_from_one_rank_is_refused_on_all() {
+    if needs_rmarun("memory that the kernel copies") {
+        return;
+    }
     universe(3, |universe| {
         let world = universe.world();
         Window::create(world, vec![0u8; 8]).unwrap().free().unwrap();
@@ -63,6 +66,9 @@ fn memory_that_the_kernel_keeps_from_one_rank_is_refused_on_all() {
 /// Attached memory is known only to its rank, so that each operation finds out.
 #[test]
 fn operations_on_attached_memory_that_the_kernel_keeps_are_refused() {
+    if needs_rmarun("memory that the kernel copies") {
+        return;
+    }
     spmd(2, |world| {
         let mut window = Window::<u64>::create_dynamic(world).unwrap();
         let address = window.attach(vec![7; 2]).unwrap();
@@ -111,6 +117,9 @@ fn windows_that_are_only_dropped_do_not_keep_a_rank_in_the_job() {
 
 #[test]
 fn a_rank_that_has_left_the_job_is_not_reached_any_more() {
+    if needs_rmarun("ranks that leave while others go on") {
+        return;
+    }
     let outcome = launch(2, &[], |universe| {
         let world = universe.world();
         let window = Window::create(world, vec![7u64; 4]).unwrap();
