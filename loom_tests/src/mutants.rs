@@ -107,6 +107,8 @@ pub const FAULTS: &[Fault] = &[
     Fault::GivenUpBefore,
     Fault::CombinedEarly,
     Fault::Unreleased,
+    Fault::FarSharedBlind,
+    Fault::FarExclusiveBlind,
     Fault::GatherDecidesAlone,
     Fault::GatherLeftOpen,
     Fault::GatherClosedLate,
@@ -345,6 +347,7 @@ fn found_by_lock_all(fault: Fault) -> &'static [&'static str] {
         | Fault::ReadersNotAwaited
         | Fault::BiasIgnored => &["lock_all/one holder, rank"],
         Fault::GenerationIgnored => &["lock_all/late revocation x"],
+        Fault::FarSharedBlind | Fault::FarExclusiveBlind => &["far_lock/shared and exclusive x2"],
         other => found_by_failure(other),
     }
 }

@@ -35,6 +35,7 @@ fn every_fault_is_planted_somewhere() {
         include_str!("../../src/prim/wait.rs"),
         include_str!("../../src/sync/barrier.rs"),
         include_str!("../../src/sync/channel.rs"),
+        include_str!("../../src/sync/far_lock.rs"),
         include_str!("../../src/sync/gather.rs"),
         include_str!("../../src/sync/lock.rs"),
         include_str!("../../src/sync/clock.rs"),

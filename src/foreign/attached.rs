@@ -1,22 +1,22 @@
 //! What is attached to a dynamic window. The other MPI need not notice an operation on other memory, so each rank
 //! publishes a table of its regions, in which operations are looked up before they begin.
 //!
-//! 1. A rank changes its table under the exclusive side of its lock: the other MPI's, on a window of the tables'
-//!    heads. An operation holds the shared side of its target's lock from the look at the table until it is
+//! 1. A rank changes its table under the exclusive side of its lock, a word beside the head. An operation holds the shared side of its target's lock from the look at the table until it is
 //!    complete. So no rank accesses memory after it was detached.
 //! 2. A holder waits for the other MPI alone, never for a call of another rank. So a wait for the lock ends.
-//! 3. A process holds such a lock once. So its threads take turns for each target ([`KnownTable`]), and for the own
-//!    table that suffices.
+//! 3. The threads of a process take turns for each target ([`KnownTable`]), and for the own table that suffices.
 //! 4. A table is attached, too. The head has its address.
 
-use super::abi;
-use super::library::{
-    allocate, attach, checked, detach, functions, give_up, read_now, unlocked, write_now,
-};
+use super::abi::Handle;
+use super::library::{allocate, attach, detach, give_up, read_now, write_now};
+use super::lock::RemoteLock;
 use super::{ForeignComm, ForeignResult, ForeignWindow};
 use crate::shm::Span;
-use std::ffi::c_int;
+use crate::sync::LockType;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The index of the lock, behind the head.
+const LOCK: u64 = size_of::<TableHead>() as u64 / 8;
 
 /// How often a table has changed, its number of regions, and its address.
 type TableHead = [u64; 3];
@@ -27,7 +27,7 @@ pub(crate) type AttachedRun = [u64; 2];
 /// The tables of the ranks of a dynamic window.
 pub(super) struct AttachedTables {
     /// The window with the head of each rank.
-    pub(super) heads: super::abi::Handle,
+    pub(super) heads: Handle,
     known: Box<[Mutex<KnownTable>]>,
 }
 
@@ -50,9 +50,13 @@ impl Drop for KnownTable {
 impl AttachedTables {
     /// Collective; blocks until every rank has called it.
     pub(super) fn make(comm: &ForeignComm) -> ForeignResult<AttachedTables> {
-        let (heads, ..) = allocate(comm, size_of::<TableHead>() as u64, 0)?;
+        let (heads, ..) = allocate(comm, 8 * (LOCK + 1), 0)?;
         let known = (0..comm.size).map(|_| Mutex::default()).collect();
         Ok(AttachedTables { heads, known })
+    }
+
+    fn lock(&self, rank: u32) -> RemoteLock {
+        RemoteLock { window: self.heads, rank, index: LOCK }
     }
 
     fn known(&self, rank: u32) -> MutexGuard<'_, KnownTable> {
@@ -86,8 +90,7 @@ impl ForeignWindow {
         let tables = self.tables();
         let known = tables.known(rank);
         if rank != self.comm.rank {
-            let (kind, target) = (abi::LOCK_SHARED, rank as c_int);
-            checked((functions().lock)(kind, target, 0, tables.heads))?;
+            tables.lock(rank).take(LockType::Shared, true)?;
         }
         let changes = known.changes;
         Ok(AttachmentHold { window: self, tables, rank, known, changes })
@@ -130,7 +133,8 @@ impl Drop for AttachmentHold<'_> {
     fn drop(&mut self) {
         self.window.complete_at(self.rank);
         if self.rank != self.window.comm.rank {
-            unlocked(self.tables.heads, self.rank);
+            let released = self.tables.lock(self.rank).release(LockType::Shared);
+            released.unwrap_or_else(|refusal| give_up(&refusal));
         }
     }
 }
@@ -159,20 +163,15 @@ impl ChangingAttached<'_> {
 
     /// Makes `regions` the table.
     fn publish(&mut self, regions: &[AttachedRun]) -> ForeignResult<()> {
-        let (own, heads) = (self.window.comm.rank, self.window.tables().heads);
-        checked((functions().lock)(abi::LOCK_EXCLUSIVE, own as c_int, 0, heads))?;
-        let published = self.write(regions, heads, own);
-        unlocked(heads, own);
+        let (own, tables) = (self.window.comm.rank, self.window.tables());
+        tables.lock(own).take(LockType::Exclusive, true)?;
+        let published = self.write(regions, tables.heads, own);
+        tables.lock(own).release(LockType::Exclusive)?;
         published
     }
 
     /// [`ChangingAttached::publish`] under the lock.
-    fn write(
-        &mut self,
-        regions: &[AttachedRun],
-        heads: abi::Handle,
-        own: u32,
-    ) -> ForeignResult<()> {
+    fn write(&mut self, regions: &[AttachedRun], heads: Handle, own: u32) -> ForeignResult<()> {
         let (data, known) = (self.window.data, &mut *self.known);
         let mut old = None;
         if regions.len() > known.table.capacity() {

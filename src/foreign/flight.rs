@@ -1,6 +1,7 @@
 //! What is under way from this rank to one part of a window (module head, invariant 1).
 
 use super::abi::Handle;
+use crate::sync::LockType;
 use std::ops::Range;
 
 /// The most bytes, and the most runs of bytes, that are under way to one part.
@@ -33,7 +34,7 @@ pub(super) fn staged(bytes: usize) -> StagedMemory {
     vec![0; bytes.div_ceil(size_of::<u128>())]
 }
 
-/// The operations on one part that are under way, and whether this rank has locked it by the other MPI.
+/// The operations on one part that are under way, and the lock that this rank has of it.
 #[derive(Default)]
 pub(super) struct Flight {
     runs: Vec<(Range<u64>, Effect)>,
@@ -42,7 +43,7 @@ pub(super) struct Flight {
     bytes: usize,
     /// How often all operations were complete.
     pub(super) landings: u64,
-    pub(super) is_locked: bool,
+    pub(super) lock: Option<LockType>,
 }
 
 impl Flight {

@@ -79,8 +79,6 @@ functions! {
         shared_query: "MPI_Win_shared_query" (Handle, c_int, &mut Address, &mut c_int, &mut *mut u8);
         win_errors: "MPI_Win_set_errhandler" (Handle, Handle);
         win_free: "MPI_Win_free" (&mut Handle);
-        lock: "MPI_Win_lock" (c_int, c_int, c_int, Handle);
-        unlock: "MPI_Win_unlock" (c_int, Handle);
         lock_all: "MPI_Win_lock_all" (c_int, Handle);
         unlock_all: "MPI_Win_unlock_all" (Handle);
         flush: "MPI_Win_flush" (c_int, Handle);
@@ -776,13 +774,6 @@ pub(super) fn write_now(window: Handle, rank: u32, at: u64, from: &[u8]) -> Fore
 /// the job ends.
 pub(super) fn flushed(window: Handle, target: c_int) {
     if let Err(refusal) = checked((functions().flush)(target, window)) {
-        give_up(&refusal);
-    }
-}
-
-/// Releases a lock of the other MPI. If that fails, no rank gets it any more, so the job ends.
-pub(super) fn unlocked(window: Handle, rank: u32) {
-    if let Err(refusal) = checked((functions().unlock)(rank as c_int, window)) {
         give_up(&refusal);
     }
 }

@@ -14,8 +14,7 @@
 //!    that keeps their buffers borrowed, which writes them there at its end. What needs too much memory, or
 //!    has no such guard, is flushed before its call returns.
 //! 3. So synchronisation uses other calls. A fence is an allgather. Post, start, complete and wait are
-//!    messages without data. A lock is the other MPI's, on a second window only for locks, and is held
-//!    when the call returns. Notifications are counted in a third, after a flush of what they announce.
+//!    messages without data. A lock is a word of a second window (`sync/far_lock.rs`). Notifications are counted in a third, after a flush of what they announce.
 //! 4. The memory of a window must have the unified model. An operation on a dynamic window is complete when its
 //!    call returns (`attached.rs`).
 //! 5. A process that ends without finalizing aborts the job (MPI_Abort), so that no rank waits for it.
@@ -28,6 +27,7 @@ mod attached;
 mod comm;
 mod flight;
 mod library;
+mod lock;
 mod mail;
 mod results;
 mod window;
@@ -41,7 +41,7 @@ pub(crate) use library::{
 };
 pub(crate) use mail::{is_crowded, next_record, send_record};
 pub(crate) use results::Results;
-pub(crate) use window::{ForeignWindow, Lock};
+pub(crate) use window::ForeignWindow;
 
 /// An error of the other MPI.
 #[derive(Debug)]

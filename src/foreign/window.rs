@@ -7,8 +7,11 @@ use super::library::{
     ForeignPart, ForeignSource, add_to_word, allocate, allocate_shared, checked, create,
     create_dynamic, flushed, functions, is_unified, shared_base,
 };
+use super::lock::RemoteLock;
 use super::{ForeignComm, ForeignError, ForeignResult};
+use crate::prim::Word32;
 use crate::shm::Span;
+use crate::sync::LockType;
 use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,13 +19,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The tags of messages without data.
 const POST: c_int = 1;
 const COMPLETE: c_int = 2;
-
-/// The kind of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lock {
-    Shared,
-    Exclusive,
-}
 
 /// Where the parts of the other MPI's memory begin in this process; null if they are not there. The spans have no
 /// length.
@@ -44,8 +40,9 @@ fn shared_bases(
 /// A window of the other MPI, in lock_all until it is freed, with its locks and communicator.
 pub(crate) struct ForeignWindow {
     pub(super) data: Handle,
-    /// The window for locks, with a word at each rank.
+    /// The window for locks, with a word at each rank, in lock_all; and how many this rank has.
     locks: Handle,
+    locked: Word32,
     /// The window with the notification counters, in lock_all, if any rank has some.
     notices: Option<Handle>,
     /// What is attached, if it is dynamic.
@@ -118,25 +115,35 @@ impl ForeignWindow {
             let text = "its windows are not in the unified memory model".into();
             return Err(ForeignError { class: 55, text });
         }
-        for window in [Some(data), notices].into_iter().flatten() {
+        let heads = tables.as_ref().map(|tables: &AttachedTables| tables.heads);
+        for window in [data, locks].into_iter().chain(notices).chain(heads) {
             checked((functions().lock_all)(abi::MODE_NOCHECK, window))?;
         }
         let before = vec![before; comm.size as usize].into();
         let flights = (0..comm.size).map(|_| Mutex::default()).collect();
-        let window =
-            ForeignWindow { data, locks, notices, tables, comm, own, shared, before, flights };
+        let window = ForeignWindow {
+            data,
+            locks,
+            locked: Word32::default(),
+            notices,
+            tables,
+            comm,
+            own,
+            shared,
+            before,
+            flights,
+        };
         window.sync()?;
         Ok(window)
     }
 
     /// `MPI_Win_free`: the last call. Collective; blocks until every rank has called it.
     pub(crate) fn free(&self) -> ForeignResult<()> {
-        for window in [Some(self.data), self.notices].into_iter().flatten() {
-            checked((functions().unlock_all)(window))?;
-        }
-        (0..self.comm.size).for_each(|rank| self.flight(rank).land());
         let heads = self.tables.as_ref().map(|tables| tables.heads);
-        for mut window in [self.data, self.locks].into_iter().chain(self.notices).chain(heads) {
+        let windows = || [self.data, self.locks].into_iter().chain(self.notices).chain(heads);
+        windows().try_for_each(|window| checked((functions().unlock_all)(window)))?;
+        (0..self.comm.size).for_each(|rank| self.flight(rank).land());
+        for mut window in windows() {
             checked((functions().win_free)(&mut window))?;
         }
         let _ = self.tables.as_ref().map(|tables| tables.freed(self.comm.rank));
@@ -286,17 +293,12 @@ impl ForeignWindow {
         Ok(true)
     }
 
-    /// Locks the part of `rank`; blocks while another holds a lock that excludes it.
-    pub(crate) fn lock(&self, lock: Lock, rank: u32) -> ForeignResult<()> {
-        let kind = match lock {
-            Lock::Shared => abi::LOCK_SHARED,
-            Lock::Exclusive => abi::LOCK_EXCLUSIVE,
-        };
-        checked((functions().lock)(kind, rank as c_int, 0, self.locks))?;
-        // An MPI may defer a lock until an operation under it (MPI-4.1 §12.5.3), and does not see what this
-        // library does under it. When the read returns, the lock is held.
-        add_to_word(self.locks, rank, 0, 0)?;
-        self.flight(rank).is_locked = true;
+    /// Locks the part of `rank`; blocks while another holds a lock that excludes it. Meanwhile this rank makes
+    /// progress.
+    pub(crate) fn lock(&self, lock: LockType, rank: u32) -> ForeignResult<()> {
+        RemoteLock { window: self.locks, rank, index: 0 }.take(lock, self.locked.load() == 0)?;
+        self.locked.fetch_add(1);
+        self.flight(rank).lock = Some(lock);
         self.sync()
     }
 
@@ -304,17 +306,16 @@ impl ForeignWindow {
     pub(crate) fn unlock(&self, rank: u32) -> ForeignResult<()> {
         self.complete_at(rank);
         self.sync()?;
-        match std::mem::take(&mut self.flight(rank).is_locked) {
-            true => checked((functions().unlock)(rank as c_int, self.locks)),
-            false => Ok(()),
-        }
+        let lock = self.flight(rank).lock.take();
+        lock.map_or(Ok(()), |lock| {
+            self.locked.fetch_sub(1);
+            RemoteLock { window: self.locks, rank, index: 0 }.release(lock)
+        })
     }
 
-    /// Locks all parts, shared, one after another in the order of the ranks. So a rank that holds several
-    /// locks taken in that order never waits in a cycle. `MPI_Win_lock_all` requests all locks together
-    /// and could.
+    /// Locks all parts, shared, one after another.
     pub(crate) fn lock_all(&self) -> ForeignResult<()> {
-        (0..self.comm.size).try_for_each(|rank| self.lock(Lock::Shared, rank))
+        (0..self.comm.size).try_for_each(|rank| self.lock(LockType::Shared, rank))
     }
 
     pub(crate) fn unlock_all(&self) -> ForeignResult<()> {

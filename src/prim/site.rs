@@ -298,6 +298,10 @@ pub enum Fault {
     CombinedEarly,
     /// The last rank to arrive at a barrier with a tree does not release those that are awake.
     Unreleased,
+    /// A rank takes a lock of another MPI's memory shared while it is held exclusively.
+    FarSharedBlind,
+    /// A rank takes such a lock exclusively while it is held shared.
+    FarExclusiveBlind,
     /// A member that waits for a failed one decides for itself.
     GatherDecidesAlone,
     /// A cancelled gathering stays open for members that have not arrived.

@@ -4,6 +4,7 @@ mod barrier;
 pub mod channel;
 pub mod clock;
 mod exclusion;
+mod far_lock;
 mod gather;
 mod lock;
 mod lock_all;
@@ -26,6 +27,8 @@ pub use barrier::{
     first_unsettled, first_unsettled_buffer, is_published, passed,
 };
 pub use exclusion::{Exclusion, Sharing};
+#[allow(unused_imports, reason = "the simulator has no other MPI")]
+pub use far_lock::{FarWord, lock_far, unlock_far};
 pub use gather::{GatherPlace, Gathering, gather};
 pub use lock::LockWords;
 pub use lock_all::{

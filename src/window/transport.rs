@@ -445,11 +445,7 @@ impl Transport {
         at: &'static Location<'static>,
     ) -> Result<()> {
         if let Some(window) = self.foreign() {
-            let lock = match lock_type {
-                LockType::Shared => foreign::Lock::Shared,
-                LockType::Exclusive => foreign::Lock::Exclusive,
-            };
-            return calls.foreign(Call::Lock, window.lock(lock, target));
+            return calls.foreign(Call::Lock, window.lock(lock_type, target));
         }
         let (window, words) = (&self.words.lock_all, &self.words_of(target).lock);
         let describe =

@@ -11,6 +11,7 @@ mod collective;
 mod counter;
 mod directory;
 mod failure;
+mod far_lock;
 mod fence;
 mod flush;
 mod gather;
@@ -33,6 +34,7 @@ pub use collective::models as collective;
 pub use counter::models as counter;
 pub use directory::models as directory;
 pub use failure::models as failure;
+pub use far_lock::models as far_lock;
 pub use fence::models as fence;
 pub use flush::models as flush;
 pub use gather::models as gather;
@@ -54,8 +56,17 @@ use crate::explore::Model;
 
 /// The table of all models.
 pub fn all() -> Vec<Model> {
-    let epochs =
-        [fence(), collective(), pscw(), lock(), lock_all(), flush(), accumulate(), shards()];
+    let epochs = [
+        fence(),
+        collective(),
+        pscw(),
+        lock(),
+        lock_all(),
+        far_lock(),
+        flush(),
+        accumulate(),
+        shards(),
+    ];
     let waits = [watch(), notify(), channel(), mutex(), queue(), counter(), directory(), parking()];
     let failures = [failure(), agreement(), robust(), gather(), clock()];
     [epochs.concat(), waits.concat(), failures.concat()].concat()

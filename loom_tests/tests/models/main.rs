@@ -8,6 +8,7 @@ mod collective;
 mod counter;
 mod directory;
 mod failure;
+mod far_lock;
 mod fence;
 mod flush;
 mod gather;
