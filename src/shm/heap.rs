@@ -123,14 +123,8 @@ impl<'a> Heap<'a> {
         self.allocate_front(bytes, bytes, waiter)
     }
 
-    /// [`Heap::allocate`] that reserves no whole page after the first `front` bytes: their users do
-    /// that ([`Segment::reserve`]).
-    pub(crate) fn allocate_front(
-        &self,
-        bytes: u64,
-        front: u64,
-        waiter: &Waiter<'_>,
-    ) -> std::result::Result<u64, AllocError> {
+    /// Whether the segment and the machine's free memory have that many bytes. Does not block.
+    pub(crate) fn check_space(&self, bytes: u64) -> std::result::Result<(), AllocError> {
         let all = self.segment.bytes() - self.segment.layout().arena;
         if bytes > all {
             return Err(AllocError::Short { available: all, limit: Limit::Segment });
@@ -141,6 +135,18 @@ impl<'a> Heap<'a> {
                 return Err(AllocError::Short { available, limit: Limit::Machine });
             }
         }
+        Ok(())
+    }
+
+    /// [`Heap::allocate`] that reserves no whole page after the first `front` bytes: their users do
+    /// that ([`Segment::reserve`]).
+    pub(crate) fn allocate_front(
+        &self,
+        bytes: u64,
+        front: u64,
+        waiter: &Waiter<'_>,
+    ) -> std::result::Result<u64, AllocError> {
+        self.check_space(bytes)?;
         let sites = (Site::HeapPost, Site::HeapPre);
         let [granules, front] = [bytes, front].map(|bytes| bytes.div_ceil(GRANULE).max(1) + 1);
         let words = self.words()?;

@@ -36,7 +36,7 @@ pub(super) fn make(
     let is_dynamic = flavour == Flavour::Dynamic;
     let follows = if is_dynamic { Follows::Directories } else { Follows::Nothing };
     let plan = WindowPlan::new(comm, call, requests.iter().copied(), follows)?;
-    let block = take_own(ranks, &making, &plan)?;
+    let block = take_own(ranks, &making, &plan, requests)?;
     let window = Arc::new(ForeignWindow::make(over, part, counters).map_err(|refusal| {
         // The call already returns another error.
         let _ = comm.context().segment.heap().free(block, &comm.context().excluded());
@@ -70,10 +70,22 @@ fn check_near(ranks: &mut Collective<'_>, comm: &Comm, call: Call) -> Result<()>
     }
 }
 
-/// Takes a block of this process's own for the words of a window; the outcome is the same on all ranks.
-fn take_own(ranks: &mut Collective<'_>, making: &Making<'_>, plan: &WindowPlan) -> Result<u64> {
+/// Takes a block of this process's own for the words of a window, if there is memory for the part, too: the other
+/// MPI's calls need not fail on all ranks where one has too little. The outcome is the same on all ranks.
+fn take_own(
+    ranks: &mut Collective<'_>,
+    making: &Making<'_>,
+    plan: &WindowPlan,
+    requests: &[PartRequest],
+) -> Result<u64> {
     let (comm, call) = (making.comm, making.flavour.call());
-    let mine = CreationOutcome::of(block::allocate(making, plan));
+    let needs = |rank: usize| match making.flavour {
+        Flavour::Allocate => plan.total + requests[rank].bytes,
+        Flavour::Shared => requests.iter().fold(plan.total, |sum, one| sum + one.bytes),
+        Flavour::Create | Flavour::Dynamic => plan.total,
+    };
+    let space = comm.context().segment.heap().check_space(needs(comm.rank().index()));
+    let mine = CreationOutcome::of(space.and_then(|()| block::allocate(making, plan)));
     let own = mine.words.block;
     let words: [u64; size_of::<OutcomeWords>() / 8] = bytemuck::cast(mine.words);
     let taken = ranks.allgather(&words).and_then(|words| {
@@ -83,7 +95,7 @@ fn take_own(ranks: &mut Collective<'_>, making: &Making<'_>, plan: &WindowPlan) 
             Some(rank) if rank != comm.rank().index() => words[rank].into(),
             _ => mine,
         };
-        outcome.block(comm, call, plan.total)
+        outcome.block(comm, call, short.map_or(plan.total, needs))
     });
     if taken.is_err() && own != 0 {
         // The error that all ranks get is the one to report.
