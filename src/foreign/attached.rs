@@ -1,8 +1,9 @@
 //! What is attached to a dynamic window. The other MPI need not notice an operation on other memory, so each rank
 //! publishes a table of its regions, in which operations are looked up before they begin.
 //!
-//! 1. A rank changes its table under the exclusive side of its lock, a word beside the head. An operation holds the shared side of its target's lock from the look at the table until it is
-//!    complete. So no rank accesses memory after it was detached.
+//! 1. A rank changes its table under the exclusive side of its lock, a word beside the head. An operation holds the
+//!    shared side of its target's lock from the look at the table until it is complete. So no rank accesses memory
+//!    after it was detached.
 //! 2. A holder waits for the other MPI alone, never for a call of another rank. So a wait for the lock ends.
 //! 3. The threads of a process take turns for each target ([`KnownTable`]), and for the own table that suffices.
 //! 4. A table is attached, too. The head has its address.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 const OURS: &str = include_str!("../../../src/foreign/abi.rs");
 const CALLS: &str = include_str!("../../../src/foreign/library.rs");
+const ERRORS: &str = include_str!("../../../src/error/foreign.rs");
 const CONSTANTS: &str = include_str!("../../../capi/abi/constants.txt");
 const FUNCTIONS: &str = include_str!("../../../capi/abi/functions.txt");
 
@@ -101,4 +102,23 @@ fn functions_take_what_the_abi_says() {
         checked += 1;
     }
     assert!(checked > 30);
+}
+
+#[test]
+fn error_classes_are_those_of_the_abi() {
+    let (constants, mut checked) = (constants(), 0);
+    for line in ERRORS.lines().map(str::trim) {
+        let Some((value, class)) = line.split_once(" => ErrorClass::") else { continue };
+        let Ok(value) = value.parse::<i64>() else { continue };
+        let mut name = "ERR".to_owned();
+        for letter in class.trim_end_matches(',').chars() {
+            name.extend(letter.is_uppercase().then_some('_'));
+            name.push(letter.to_ascii_uppercase());
+        }
+        // The standard's name for a rank that is gone.
+        let name = name.replace("PROC_FAILED", "PROC_ABORTED");
+        assert_eq!(constants.get(name.as_str()), Some(&value), "{name}");
+        checked += 1;
+    }
+    assert!(checked > 15);
 }
