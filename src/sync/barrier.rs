@@ -299,7 +299,7 @@ impl<'w> Barrier<'w> {
 /// epoch that ends. `ring` wakes watchers; it is called after the arrival and before any wait.
 ///
 /// Collective; blocks until all `ranks` have arrived, except as [`FenceKind::ArriveOnly`].
-#[inline]
+#[inline(always)]
 pub fn fence<'w>(
     words: impl Into<Barrier<'w>>,
     ranks: u32,
