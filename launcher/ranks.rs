@@ -276,7 +276,7 @@ fn reserve(like: &PipeWriter) -> io::Result<[OwnedFd; 3]> {
 
 /// Whether the system reports no other thread of this process.
 fn is_the_only_thread() -> bool {
-    std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
+    !std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1)
 }
 
 /// The number after all open descriptors.

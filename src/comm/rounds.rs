@@ -33,8 +33,8 @@ use std::panic::Location;
 /// Collectives that a rank can have entered and not left.
 const UNDER_WAY: u64 = 2;
 
-/// The most ranks that are a few: each looks at the slots of all others, which it prefetches.
-const FEW: usize = 8;
+/// The most ranks of a communicator without a counter of arrivals: each looks at the slots of all others.
+const MOST_WITHOUT_COUNTER: usize = 8;
 
 /// Where this rank is in the communicator's sequence of collectives.
 pub(super) struct Sequence {
@@ -126,7 +126,7 @@ impl Sequence {
             state.is_ahead = false;
             self.settled += 1;
             let next = shared.slots(self.settled);
-            if next.len() <= FEW {
+            if next.len() <= MOST_WITHOUT_COUNTER {
                 next.iter().for_each(|slot| slot.published.expect_read());
             }
         }
@@ -176,7 +176,7 @@ fn arrivals_by<'s>(
 ) -> Arrivals<'s, StagingSlot> {
     let (own, words) = (comm.rank().0, &shared.words);
     let slot = (number & (shared.stages.slots() - 1)) as usize;
-    if slots.len() <= FEW && !comm.keeps_to_close() {
+    if slots.len() <= MOST_WITHOUT_COUNTER && !comm.keeps_to_close() {
         let asleep = &words.barriers[slot];
         return Arrivals::Each { own, all: slots, rings: &words.rings, asleep };
     }
