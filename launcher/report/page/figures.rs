@@ -167,9 +167,9 @@ pub fn sizes(all: &[SizeRow]) -> Markup {
                 @let y = (at + 1) * CELL.1;
                 text x="0" y=(y + CELL.1 - 6) { (call) }
                 @for row in all.iter().filter(|row| row.call.name() == *call) {
-                    // A tenth of the time is a quarter lighter.
+                    // A tenth of the time is a quarter lighter. The darkest is light enough for its number.
                     @let part = longest.max(1) as f64 / row.nanoseconds.max(1) as f64;
-                    @let shade = (1.0 - part.log10() / 4.0).clamp(0.12, 1.0);
+                    @let shade = 0.7 * (1.0 - part.log10() / 4.0).clamp(0.15, 1.0);
                     rect.cell x=(x(row.power)) y=(y) width=(CELL.0 - 2) height=(CELL.1 - 2)
                         fill-opacity=(format!("{shade:.2}")) {
                         title {
