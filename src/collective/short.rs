@@ -171,7 +171,7 @@ pub(super) fn run<D: Has>(
     at: &'static Location<'static>,
 ) -> Option<Result<()>> {
     let form = form.as_mut()?;
-    let entry = CollectiveEntry::start_alone(comm)?;
+    let entry = CollectiveEntry::start_alone(comm, &form.what)?;
     Some(comm.within(form.call, || form.complete(comm, entry, at)))
 }
 

@@ -5,10 +5,12 @@ use crate::call::Call;
 use crate::datatype::{Datatype, Element, Signature, datatype_of};
 use crate::error::MismatchKind;
 use crate::group::Rank;
+use crate::mixer::Mixer;
 use crate::op::Op;
 use crate::prim::Word64;
 use crate::shm::StagingSlot;
 use bytemuck::{Pod, Zeroable};
+use std::hash::Hasher;
 use std::mem::offset_of;
 
 /// Describes a collective as one rank calls it. It precedes what the rank stages, in the same cache line
@@ -32,7 +34,8 @@ pub(crate) struct Description {
     digest: u64,
     /// Bytes that this rank contributes, in all rounds together, saturated.
     pub(super) length: u32,
-    /// A digest of a short contribution of the library itself ([`guard`]).
+    /// A digest of a short contribution of the library itself ([`guard`]); or the chain, of which the lowest bits are
+    /// zero.
     guard: u32,
 }
 
@@ -50,6 +53,8 @@ const PIECE: u16 = 16;
 /// Where the flags are in the first of a description's words, and the guard in the last.
 const FLAGS_AT: usize = 8 * offset_of!(Description, flags);
 const GUARD_AT: usize = 8 * (offset_of!(Description, guard) - 4 * size_of::<u64>());
+/// Bits of a guard that are set, and of a chain that are not. No two flipped bits make one of the other.
+const GUARDING: u32 = 7;
 /// What may differ.
 const OWN_FLAGS: u16 = RINGS | HAS_LONGS;
 
@@ -156,6 +161,10 @@ impl Description {
         self.flags & PAIRED == 0 && self.bytes != ANY_LENGTH && self.bytes > bytes
     }
 
+    pub(super) fn is_paired(&self) -> bool {
+        self.flags & PAIRED != 0
+    }
+
     pub(super) fn wants_ring(&self) -> bool {
         self.flags & RINGS != 0
     }
@@ -172,7 +181,28 @@ impl Description {
     }
 
     pub(super) fn is_guarding(&self) -> bool {
-        self.guard != 0
+        self.guard & GUARDING != 0
+    }
+
+    /// The hash of this call and of those with the hash `before`, which is the same on all ranks that call the same.
+    #[inline]
+    pub(super) fn chained(&self, before: u64) -> u64 {
+        let mut mixer = Mixer::after(before);
+        let [words @ .., _] = bytemuck::cast_ref::<_, [u64; 5]>(self);
+        words.iter().for_each(|word| mixer.write_u64(*word));
+        mixer.finish()
+    }
+
+    /// As much of a chain as a rank stages; never zero.
+    #[inline]
+    pub(super) fn link(chain: u64) -> u32 {
+        (chain as u32 & !GUARDING).max(GUARDING + 1)
+    }
+
+    /// What a rank has staged of its chain, or of the digest of its contribution.
+    #[inline]
+    pub(super) fn link_in(slot: &StagingSlot) -> u32 {
+        (slot.description[4].load() >> GUARD_AT) as u32
     }
 
     pub(super) fn call(&self) -> Call {
@@ -185,7 +215,7 @@ impl Description {
         // The call and the flags, the root, operation and datatype; then bytes and digest.
         let [a, b]: [[u64; 5]; 2] = [bytemuck::cast(*self), bytemuck::cast(*other)];
         let differ = (self.flags ^ other.flags) & !OWN_FLAGS != 0 || self.call != other.call;
-        let bytes = if self.flags & PAIRED != 0 { 0 } else { (a[2] ^ b[2]) | (a[3] ^ b[3]) };
+        let bytes = if self.is_paired() { 0 } else { (a[2] ^ b[2]) | (a[3] ^ b[3]) };
         !differ && (a[0] ^ b[0]) >> 32 | (a[1] ^ b[1]) | bytes == 0
     }
 
@@ -207,12 +237,13 @@ impl Description {
         slot.description[4].load() as u32
     }
 
-    /// Stages this for a contribution of that many bytes.
+    /// Stages this for a contribution of that many bytes, with the `link` of a chain, if it has one.
     #[inline]
-    pub(super) fn stage_in(&self, slot: &StagingSlot, length: usize) {
+    pub(super) fn stage_in(&self, slot: &StagingSlot, length: usize, link: u32) {
         let [words @ .., last] = bytemuck::cast_ref::<_, [u64; 5]>(self);
         slot.description.iter().zip(words).for_each(|(to, word)| to.store(*word));
-        slot.description[4].store(last | length.min(u32::MAX as usize) as u64);
+        let (length, link) = (length.min(u32::MAX as usize) as u64, u64::from(link) << GUARD_AT);
+        slot.description[4].store(last | length | link);
     }
 
     /// [`Description::is_like`] of what another rank has staged, if that is neither paired nor guards its contribution.
@@ -222,7 +253,8 @@ impl Description {
         let b = bytemuck::cast_ref::<_, [u64; 5]>(self);
         let own_flags = u64::from(OWN_FLAGS) << FLAGS_AT;
         let unlike = (a[0] ^ b[0]) & !own_flags | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]);
-        unlike | a[0] & u64::from(PAIRED) << FLAGS_AT | a[4] >> GUARD_AT == 0
+        let guarding = a[4] >> GUARD_AT & u64::from(GUARDING);
+        unlike | a[0] & u64::from(PAIRED) << FLAGS_AT | guarding == 0
     }
 
     /// What this rank sends and what it receives of parts that are paired; nothing of others.
@@ -367,5 +399,5 @@ pub(crate) fn part_digest(from: u32, to: u32, bytes: u64) -> u64 {
 fn guard(contribution: &[u8]) -> u32 {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     let digest = hash(contribution.chunks(8).map(word));
-    (digest ^ digest >> 32) as u32 | 1
+    (digest ^ digest >> 32) as u32 | GUARDING
 }

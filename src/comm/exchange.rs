@@ -225,6 +225,8 @@ pub(crate) struct Staged<'a> {
     pub(super) number: u64,
     /// What its ranks publish when they have staged.
     pub(super) round: u32,
+    /// The chain that this rank has staged, or zero.
+    pub(super) chain: u32,
     /// What the only rank of a communicator has staged, or all ranks under another MPI.
     pub(super) alone: Vec<u8>,
     /// In the latter case, the bytes of each rank there, description included; otherwise zero.
@@ -258,22 +260,9 @@ impl<const N: usize> Gathered<'_, N> {
     }
 }
 
-/// Whether all other ranks than `own` have staged, in a round with that `word`, the call that `ours` describes, in
-/// which nothing else has to be looked at.
-#[inline]
-pub(super) fn are_known_like(
-    slots: &[StagingSlot],
-    own: Rank,
-    word: u32,
-    ours: &Description,
-) -> bool {
-    let is_like = |slot: &StagingSlot| slot.published.load() == word && ours.is_plainly_in(slot);
-    slots.iter().zip(0..).all(|(slot, rank)| rank == own.0 || is_like(slot))
-}
-
 impl<'a> Staged<'a> {
     fn of_one(comm: &'a Comm, mine: &[u8]) -> Staged<'a> {
-        Staged { comm, number: 0, round: 0, alone: mine.to_vec(), stride: 0 }
+        Staged { comm, number: 0, round: 0, chain: 0, alone: mine.to_vec(), stride: 0 }
     }
 }
 
@@ -306,10 +295,28 @@ impl Staged<'_> {
     /// Whether all ranks call the same, as `ours` describes it.
     #[inline]
     pub(crate) fn check(&self, ours: &Description) -> Result<()> {
-        let is_known = self.comm.inner.shared.as_ref().is_some_and(|shared| {
-            are_known_like(shared.slots(self.number), self.comm.rank(), self.round, ours)
-        });
-        if is_known { Ok(()) } else { self.check_all(ours) }
+        let is_like = |slot: &StagingSlot| self.is_chained(slot) || ours.is_plainly_in(slot);
+        if self.is_so_of_others(is_like) { Ok(()) } else { self.check_all(ours) }
+    }
+
+    /// Whether all ranks have the chain of this one.
+    pub(super) fn is_chain_of_all(&self) -> bool {
+        self.is_so_of_others(|slot| self.is_chained(slot))
+    }
+
+    /// Whether a rank has called what this one has called, and before, too, by its chain alone.
+    #[inline]
+    fn is_chained(&self, slot: &StagingSlot) -> bool {
+        self.chain != 0 && Description::link_in(slot) == self.chain
+    }
+
+    /// Whether all other ranks have staged for this collective, and `is_so` of what each has.
+    #[inline]
+    fn is_so_of_others(&self, is_so: impl Fn(&StagingSlot) -> bool) -> bool {
+        let Some(shared) = &self.comm.inner.shared else { return false };
+        let own = self.comm.rank().0;
+        let is_known = |slot: &StagingSlot| slot.published.load() == self.round && is_so(slot);
+        shared.slots(self.number).iter().zip(0..).all(|(slot, rank)| rank == own || is_known(slot))
     }
 
     #[inline(never)]
@@ -334,6 +341,11 @@ impl Staged<'_> {
     /// Whether one other rank, which has staged, calls the same.
     #[inline]
     pub(crate) fn check_with(&self, other: u32, ours: &Description) -> Result<()> {
+        if let Some(shared) = &self.comm.inner.shared
+            && self.is_chained(shared.slot(self.stage(other)))
+        {
+            return Ok(());
+        }
         let theirs = self.description(other)?;
         if theirs.is_like(ours) { Ok(()) } else { self.compare_with(other, &theirs, ours) }
     }

@@ -38,7 +38,7 @@ impl ForeignVotes {
     /// Those of all ranks, when they have arrived.
     pub(crate) fn staged(self, comm: &Comm) -> Staged<'_> {
         let (alone, stride) = (self.0.taken().into(), DESCRIBED);
-        Staged { comm, number: 0, round: 0, alone, stride }
+        Staged { comm, number: 0, round: 0, chain: 0, alone, stride }
     }
 }
 
@@ -151,7 +151,7 @@ impl<'a> Staged<'a> {
                 false => &first[FIRST - SHORT..][..longest],
             });
         }
-        Ok(Staged { comm, number: 0, round: 0, alone, stride })
+        Ok(Staged { comm, number: 0, round: 0, chain: 0, alone, stride })
     }
 }
 

@@ -16,9 +16,12 @@
 //!   [`UNDER_WAY`]: all have arrived there, and left those up to n - buffers, which read it last.
 //! * A collective that does not wait is started when all before it have been settled.
 //! * When all have arrived at a number, they have arrived at all before: what waits for that settles those.
+//! * A short collective that blocks stages a *chain*, too: a hash of what it calls and of the chain before. Where the
+//!   chains of all ranks are equal, the calls are equal that they cover, and a rank settles them by one look at each
+//!   other rank. Two different sequences of calls have one chain with a probability of 2⁻²⁹.
 
 use super::description::Description;
-use super::exchange::{INSIDE, Staged, are_known_like};
+use super::exchange::{INSIDE, Staged};
 use super::shared::SharedBlock;
 use super::{Comm, Purpose};
 use crate::call::Call;
@@ -32,6 +35,10 @@ use std::panic::Location;
 
 /// Collectives that a rank can have entered and not left.
 const UNDER_WAY: u64 = 2;
+
+/// A chain begins with each number that this divides: after a call that the ranks may make in different ways, their
+/// chains differ until then.
+const CHAINED: u64 = 1024;
 
 /// The most ranks of a communicator without a counter of arrivals: each looks at the slots of all others.
 const MOST_WITHOUT_COUNTER: usize = 8;
@@ -48,6 +55,9 @@ pub(super) struct Sequence {
     /// Whether one that was started alone is under way.
     is_alone: bool,
     slots: [CollectiveSlot; SLOTS],
+    /// The hash of the calls since number `chained_from`, as far as each has one.
+    chain: u64,
+    chained_from: u64,
     /// The first error that has been found in settling, until a call reports it.
     mismatch: Option<Error>,
 }
@@ -62,6 +72,8 @@ impl Default for Sequence {
             is_second_left: false,
             is_alone: false,
             slots: [CollectiveSlot::default(); SLOTS],
+            chain: 0,
+            chained_from: 0,
             mismatch: None,
         }
     }
@@ -71,6 +83,8 @@ impl Default for Sequence {
 #[derive(Clone, Copy, Debug, Default)]
 struct CollectiveSlot {
     round: Round,
+    /// The chain that this rank has staged, or zero.
+    chain: u32,
     /// Whether this rank has gone ahead and not settled it.
     is_ahead: bool,
     /// Whether it has reported that it does not agree with another rank.
@@ -102,34 +116,43 @@ impl Sequence {
             return None;
         }
         self.entered += 1;
+        (self.chain, self.chained_from) = (0, number + 1);
+        let mut entry = self.entry(number, slots);
+        entry.state = CollectiveSlot { round: entry.state.round, ..CollectiveSlot::default() };
+        Some(entry)
+    }
+
+    /// The entry of a collective in its slot.
+    #[inline]
+    fn entry(&self, number: u64, slots: u64) -> CollectiveEntry {
         let slot = (number & (slots - 1)) as usize;
-        let round = self.slots[slot].round;
-        Some(CollectiveEntry {
+        CollectiveEntry {
             number,
             settled: self.settled,
             slot,
-            state: CollectiveSlot { round, ..CollectiveSlot::default() },
+            state: self.slots[slot],
             is_alone: number == self.left,
             is_last: false,
-        })
+        }
     }
 
-    /// Settles those at which all ranks are known to have arrived with the same call.
+    /// Enters the next collective, with its chain, if no other is under way.
     #[inline]
-    fn settle_alike(&mut self, comm: &Comm, shared: &SharedBlock) {
-        while self.settled < self.left {
-            let slot = (self.settled & (shared.stages.slots() - 1)) as usize;
-            let state = &mut self.slots[slot];
-            if state.is_ahead && !is_agreed(comm, shared, self.settled, &mut state.round) {
-                return;
-            }
-            state.is_ahead = false;
-            self.settled += 1;
-            let next = shared.slots(self.settled);
-            if next.len() <= MOST_WITHOUT_COUNTER {
-                next.iter().for_each(|slot| slot.published.expect_read());
-            }
+    fn enter_alone(&mut self, what: &Description, slots: u64) -> Option<CollectiveEntry> {
+        debug_assert!(!what.is_paired(), "equal descriptions of pairs need not match");
+        let number = self.next;
+        if number != self.left || !self.can_enter(number) {
+            return None;
         }
+        (self.next, self.entered, self.is_alone) = (number + 1, number + 1, true);
+        if number.is_multiple_of(CHAINED) {
+            (self.chain, self.chained_from) = (0, number);
+        }
+        self.chain = what.chained(self.chain);
+        let mut entry = self.entry(number, slots);
+        let (round, chain) = (entry.state.round, Description::link(self.chain));
+        entry.state = CollectiveSlot { round, chain, ..CollectiveSlot::default() };
+        Some(entry)
     }
 
     fn leave(&mut self, entry: &CollectiveEntry) {
@@ -145,18 +168,6 @@ impl Sequence {
             self.settled = self.left;
         }
     }
-}
-
-/// Whether all ranks are known to have arrived at collective `number` with the same call.
-#[inline]
-fn is_agreed(comm: &Comm, shared: &SharedBlock, number: u64, round: &mut Round) -> bool {
-    let (slots, own) = (shared.slots(number), comm.rank());
-    let words = arrivals_by(comm, shared, slots, number);
-    if !matches!(words.try_pass(comm.size(), round, false), Some(Ok(()))) {
-        return false;
-    }
-    let ours = Description::staged_in(&slots[own.0 as usize]);
-    are_known_like(slots, own, round.word(), &ours)
 }
 
 /// The words of a slot. Of a few ranks each waits for the words that the others publish; with survivors,
@@ -192,19 +203,13 @@ impl CollectiveEntry {
     /// Starts a collective and enters its slot, if no other of this rank is under way and a call with this
     /// handle is not refused; otherwise nothing is done.
     #[inline(always)]
-    pub(crate) fn start_alone(comm: &Comm) -> Option<CollectiveEntry> {
+    pub(crate) fn start_alone(comm: &Comm, what: &Description) -> Option<CollectiveEntry> {
         let is_for_calls = matches!(comm.purpose, Purpose::Calls | Purpose::Waiting);
         let slots = comm.inner.shared.as_ref()?.stages.slots();
         if !is_for_calls || comm.is_freed() || is_forked() || comm.context().checker().is_some() {
             return None;
         }
-        comm.inner.sequence.with(|sequence| {
-            let number = sequence.next;
-            let entry = if number == sequence.left { sequence.enter(number, slots) } else { None };
-            sequence.next += u64::from(entry.is_some());
-            sequence.is_alone |= entry.is_some();
-            entry
-        })
+        comm.inner.sequence.with(|sequence| sequence.enter_alone(what, slots))
     }
 
     /// Whether one that [`CollectiveEntry::start_alone`] has started is under way.
@@ -342,26 +347,53 @@ impl CollectiveEntry {
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let Some(shared) = &comm.inner.shared else { return Ok(()) };
+        let slots = Self::slots(comm);
+        let sequence = Self::sequence(comm);
+        let first = first.min(sequence.left);
+        if sequence.settled >= first {
+            return Ok(());
+        }
+        let mut last = sequence.entry(first - 1, slots);
+        drop(sequence);
+        last.await_round(comm, call, at)?;
+        let is_known = last.staged(comm).is_chain_of_all();
+        let mut sequence = Self::sequence(comm);
+        if is_known && sequence.chained_from <= sequence.settled {
+            sequence.settled = first.max(sequence.settled);
+            return Ok(());
+        }
+        drop(sequence);
+        Self::settle_each(comm, first, call, at)
+    }
+
+    /// The same one after the other, where all ranks have arrived.
+    #[inline(never)]
+    fn settle_each(
+        comm: &Comm,
+        first: u64,
+        call: Call,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
         loop {
-            let mut sequence = Self::sequence(comm);
-            sequence.settle_alike(comm, shared);
+            let sequence = Self::sequence(comm);
             let number = sequence.settled;
-            if number >= first.min(sequence.left) {
+            if number >= first {
                 return Ok(());
             }
-            let slot = (number & (shared.stages.slots() - 1)) as usize;
-            let state = sequence.slots[slot];
+            let mut entry = sequence.entry(number, Self::slots(comm));
+            let is_reported = entry.state.is_reported;
             drop(sequence);
-            let (settled, is_alone, is_last) = (number, false, false);
-            let mut entry = CollectiveEntry { number, settled, slot, state, is_alone, is_last };
-            entry.await_round(comm, call, at)?;
-            let staged = entry.staged(comm);
-            let compared = staged.own().and_then(|own| staged.check(&own));
+            let compared = if entry.state.is_ahead {
+                entry.await_round(comm, call, at)?;
+                let staged = entry.staged(comm);
+                staged.own().and_then(|own| staged.check(&own))
+            } else {
+                Ok(())
+            };
             let mut sequence = Self::sequence(comm);
-            sequence.slots[slot] = CollectiveSlot { is_ahead: false, ..entry.state };
+            sequence.settled = sequence.settled.max(number + 1);
             if let Err(error) = compared
-                && !state.is_reported
+                && !is_reported
             {
                 sequence.mismatch.get_or_insert(error);
                 comm.inner.has_mismatch.store(1);
@@ -419,7 +451,7 @@ impl CollectiveEntry {
         let (segment, slot) = (&comm.context().segment, &slots[stage.rank as usize]);
         let chunk = shared.chunk(stage, length as u64);
         let stage_all = || {
-            what.stage_in(slot, length);
+            what.stage_in(slot, length, self.state.chain);
             write(segment, chunk)?;
             if what.wants_ring() {
                 shared.words.rings.store(1);
@@ -598,7 +630,7 @@ impl CollectiveEntry {
 
     /// What all ranks have staged for a collective that this rank has arrived at.
     pub(crate) fn staged<'c>(&self, comm: &'c Comm) -> Staged<'c> {
-        let (number, round) = (self.number, self.state.round.word());
-        Staged { comm, number, round, alone: Vec::new(), stride: 0 }
+        let (number, round, chain) = (self.number, self.state.round.word(), self.state.chain);
+        Staged { comm, number, round, chain, alone: Vec::new(), stride: 0 }
     }
 }

@@ -39,6 +39,7 @@ pub fn models() -> Vec<Model> {
         model("ahead, each", 3, |n| ahead(Words::each, n, SLOTS, 1))
             .parked()
             .within(BOUND_1, BOUND_2),
+        model("ahead, each, far", 2, |n| ahead(Words::each, n, 4, 3)).within(BOUND_2, BOUND_3),
         model("ahead, buffers", 2, |n| ahead(Words::counted, n, 8, 4)).within(BOUND_2, BOUND_3),
         model("ahead, buffers, each", 2, |n| ahead(Words::each, n, 8, 4)).within(BOUND_2, BOUND_3),
     ]
@@ -195,7 +196,7 @@ const UNDER_WAY: u64 = 1;
 
 /// Rank 0 goes ahead in each collective, the others wait for its word alone. In two slots a rank stages
 /// when all have arrived at the collective before, so they have left the one before that; then it
-/// compares what they have called there. With more slots, it stages what it gives in one of a few buffers.
+/// compares what they have called there, and with more slots in those before too. With more slots, it stages what it gives in one of a few buffers.
 fn ahead(words: fn(usize, usize) -> Words, ranks: usize, slots: usize, collectives: usize) {
     let buffers = slots.min(BUFFERS);
     let world = move || Slots {
@@ -206,19 +207,26 @@ fn ahead(words: fn(usize, usize) -> Words, ranks: usize, slots: usize, collectiv
     };
     run(ranks, world, move |w, me| {
         let (count, mut rounds, mut settled) = (ranks as u32, [Round::default(); 8], 0);
-        let settle = |number: usize, rounds: &mut [Round; 8]| {
+        let settle = |number: usize, rounds: &mut [Round; 8], settled: usize| {
             let slot = number % slots;
             let words = w.words.arrivals(slot, me);
             passed(words.pass(count, &mut rounds[slot], &w.job.waiter()));
-            for called in &w.called {
-                assert_eq!(called[slot].get(), number as u32 + 1, "what a rank has called");
+            // They have arrived in order, so at those before too.
+            for before in settled..=number {
+                for called in &w.called {
+                    assert_eq!(
+                        called[before % slots].get(),
+                        before as u32 + 1,
+                        "what a rank has called"
+                    );
+                }
             }
+            number + 1
         };
         for number in 0..collectives {
             let (slot, buffer, call) = (number % slots, number % buffers, number as u32 + 1);
-            while settled < first_to_wait_for(number as u64, me, slots) {
-                settle(settled as usize, &mut rounds);
-                settled += 1;
+            if settled < first_to_wait_for(number as u64, me, slots) as usize {
+                settled = settle(number - 1, &mut rounds, settled);
             }
             let stage = || -> Result<(), JobFailed> {
                 w.called[me][slot].set(call);
@@ -237,6 +245,6 @@ fn ahead(words: fn(usize, usize) -> Words, ranks: usize, slots: usize, collectiv
                 assert_eq!(w.given[buffer].get(), call, "what the root gives");
             }
         }
-        settle(collectives - 1, &mut rounds);
+        settle(collectives - 1, &mut rounds, settled);
     });
 }
