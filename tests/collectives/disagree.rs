@@ -83,3 +83,30 @@ fn ranks_that_disagree_all_learn_it() {
         }
     });
 }
+
+/// Each learns of one call in which another rank differs, however far it has gone ahead, and of no other call.
+#[test]
+fn one_call_among_many_is_found() {
+    const CALLS: u32 = 1200;
+    const ODD: [u32; 6] = [0, 7, 40, 1022, 1024, 1199];
+    spmd(3, |world| {
+        let own = world.rank();
+        let mut found = 0;
+        for call in 0..CALLS {
+            let is_odd = ODD.contains(&call) && own.0 == call % world.size();
+            let op = if is_odd { Op::Max } else { Op::Sum };
+            let outcome = world.reduce(&[1u32], op, Rank(2));
+            found += u32::from(outcome.is_err());
+            if let Err(error) = outcome {
+                let is_right =
+                    matches!(error, Error::Mismatch { kind: MismatchKind::Operation, .. });
+                assert!(is_right, "{error}");
+            }
+        }
+        found += u32::from(world.barrier().is_err());
+        let (least, most) = (1, ODD.len() as u32);
+        assert!((least..=most).contains(&found), "{found} on rank {own}");
+        assert!(own != 2 || found == most, "the root waits for all, and found {found}");
+        assert_eq!(world.allreduce(&[1u32], Op::Sum).unwrap(), [3]);
+    });
+}
