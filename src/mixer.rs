@@ -6,13 +6,6 @@ use std::hash::Hasher;
 #[derive(Default)]
 pub(crate) struct Mixer(u64);
 
-impl Mixer {
-    /// One that goes on where another was finished.
-    pub(crate) fn after(finished: u64) -> Mixer {
-        Mixer(finished)
-    }
-}
-
 impl Hasher for Mixer {
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));

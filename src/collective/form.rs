@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::comm::{CollectiveEntry, Comm, Description, Staged};
 use crate::datatype::CommittedDatatype;
 use crate::error::Result;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 
 /// What a collective does on this rank.
@@ -84,6 +85,13 @@ impl<'c> Entered<'c> {
     pub(super) fn keep(mut self) -> CollectiveEntry {
         self.stays = true;
         self.entry
+    }
+
+    /// Leaves it where nothing panics, without a drop.
+    #[inline(always)]
+    pub(super) fn leave(self) {
+        let entered = ManuallyDrop::new(self);
+        entered.entry.leave(entered.comm);
     }
 }
 

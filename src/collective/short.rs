@@ -155,10 +155,9 @@ impl<D: Has> ShortForm<D> {
         entry: CollectiveEntry,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        {
-            let mut entered = Entered::new(comm, entry);
-            self.meet(comm, entered.entry(), at)?;
-        }
+        let mut entered = Entered::new(comm, entry);
+        self.meet(comm, entered.entry(), at)?;
+        entered.leave();
         CollectiveEntry::report_earlier(comm)
     }
 }

@@ -5,12 +5,10 @@ use crate::call::Call;
 use crate::datatype::{Datatype, Element, Signature, datatype_of};
 use crate::error::MismatchKind;
 use crate::group::Rank;
-use crate::mixer::Mixer;
 use crate::op::Op;
 use crate::prim::Word64;
 use crate::shm::StagingSlot;
 use bytemuck::{Pod, Zeroable};
-use std::hash::Hasher;
 use std::mem::offset_of;
 
 /// Describes a collective as one rank calls it. It precedes what the rank stages, in the same cache line
@@ -55,6 +53,14 @@ const FLAGS_AT: usize = 8 * offset_of!(Description, flags);
 const GUARD_AT: usize = 8 * (offset_of!(Description, guard) - 4 * size_of::<u64>());
 /// Bits of a guard that are set, and of a chain that are not. No two flipped bits make one of the other.
 const GUARDING: u32 = 7;
+/// Odd numbers by which a chain multiplies words: digits of pi.
+const FACTORS: [u64; 5] = [
+    0x243f_6a88_85a3_08d3,
+    0x1319_8a2e_0370_7345,
+    0xa409_3822_299f_31d1,
+    0x082e_fa98_ec4e_6c89,
+    0x4528_21e6_38d0_1377,
+];
 /// What may differ.
 const OWN_FLAGS: u16 = RINGS | HAS_LONGS;
 
@@ -185,18 +191,18 @@ impl Description {
     }
 
     /// The hash of this call and of those with the hash `before`, which is the same on all ranks that call the same.
+    /// Its products do not wait for each other: a rank stages the hash before it can publish the call.
     #[inline]
     pub(super) fn chained(&self, before: u64) -> u64 {
-        let mut mixer = Mixer::after(before);
         let [words @ .., _] = bytemuck::cast_ref::<_, [u64; 5]>(self);
-        words.iter().for_each(|word| mixer.write_u64(*word));
-        mixer.finish()
+        let products = words.iter().zip(FACTORS).map(|(word, factor)| word.wrapping_mul(factor));
+        products.fold(before.wrapping_mul(FACTORS[4]), u64::wrapping_add)
     }
 
     /// As much of a chain as a rank stages; never zero.
     #[inline]
     pub(super) fn link(chain: u64) -> u32 {
-        (chain as u32 & !GUARDING).max(GUARDING + 1)
+        ((chain >> 32) as u32 & !GUARDING).max(GUARDING + 1)
     }
 
     /// What a rank has staged of its chain, or of the digest of its contribution.

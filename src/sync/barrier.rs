@@ -564,6 +564,7 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
     }
 
     /// Whether the barrier is cancelled for good, as seen by a rank in `round`.
+    #[inline(always)]
     #[allow(dead_code, reason = "the models stage nothing before they arrive")]
     pub fn is_given_up(self, ranks: u32, round: Round) -> bool {
         let is_cancelled = |words: Barrier<'_>| {
@@ -577,9 +578,8 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
     #[inline(always)]
     #[allow(dead_code, reason = "a hint, which the models have no use for")]
     pub fn expect_arrival(self) {
-        match self {
-            Arrivals::Counted(words) => words.expect_arrival(),
-            Arrivals::Each { own, all, .. } => all[own as usize].as_ref().expect_update(),
+        if let Arrivals::Counted(words) = self {
+            words.expect_arrival();
         }
     }
 
