@@ -63,5 +63,7 @@ void memory_use(void);
 void messages(void);
 void collectives(void);
 void programs(void);
+void foreign(void);
+void foreign_far(void);
 
 #endif

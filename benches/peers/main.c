@@ -16,6 +16,7 @@ static const struct {
     {"moves", moves},     {"layouts", layouts}, {"epochs", epochs},     {"contended", contended},
     {"waiting", waiting}, {"startup", startup}, {"memory", memory_use},
     {"programs", programs}, {"messages", messages}, {"collectives", collectives},
+    {"foreign", foreign},   {"foreign-far", foreign_far},
 };
 
 int main(int argc, char **argv) {

@@ -111,19 +111,26 @@ fn command_with(suite: Suite, ranks: u32, options: &[&str]) -> Command {
     command
 }
 
-fn own() -> std::path::PathBuf {
+/// The path of this program.
+pub fn own() -> std::path::PathBuf {
     std::env::current_exe().expect("the own path")
 }
 
-/// Runs a suite with what the ranks must know of the options.
+/// Runs a suite.
 pub fn job(mut command: Command, options: &Options) -> std::io::Result<Ended> {
+    process::run(command.args(passed_on(options)), HANG)
+}
+
+/// What the ranks of a suite must know of the options.
+pub fn passed_on(options: &Options) -> Vec<String> {
+    let mut passed = Vec::new();
     if options.quick {
-        command.arg("--quick");
+        passed.push("--quick".to_owned());
     }
     if let Some(text) = options.text() {
-        command.args(["--filter", text]);
+        passed.extend(["--filter".to_owned(), text.to_owned()]);
     }
-    process::run(&mut command, HANG)
+    passed
 }
 
 /// What a trace costs the rank, and how long a job of many events takes.

@@ -30,8 +30,10 @@ pub struct Results {
 /// Compares, prints, and writes what is asked for.
 pub fn run(options: &Options) -> ExitCode {
     let mut notes = Vec::new();
-    let peers: Vec<Option<Peer>> =
-        KINDS.iter().map(|kind| set_up(kind, options, &mut notes)).collect();
+    let set_up = |(kind, one)| {
+        rounds::needs(kind, options).then(|| set_up(one, options, &mut notes)).flatten()
+    };
+    let peers: Vec<Option<Peer>> = KINDS.iter().enumerate().map(set_up).collect();
     let before = machine::load();
     let file = options.rows.as_deref();
     let mut found = match file.map(store::read).transpose() {

@@ -5,7 +5,7 @@ use super::Results;
 use super::peer::{C, KINDS, MPICH, OPEN_MPI};
 use crate::driver::{START, START_LIMIT};
 use crate::report::{Row, best, find, ratio, table, time};
-use crate::suites::{contended, epochs, layouts, messages, moves, programs, waiting};
+use crate::suites::{contended, epochs, foreign, layouts, messages, moves, programs, waiting};
 
 /// One requirement.
 struct Number {
@@ -23,6 +23,10 @@ enum Bound {
     OfRanks(f64, u32),
     /// The peer takes at least the given number of times as long.
     Ahead(f64, usize),
+    /// At most the given number of times what a C program takes with the peer.
+    OfPeer(f64, usize),
+    /// At most the given number of nanoseconds longer than a C program takes with the peer.
+    LongerThan(f64, usize),
     /// A C program takes at most the given number of nanoseconds longer for this.
     LongerInC(f64, &'static str),
     /// A C program takes at most the given number of nanoseconds.
@@ -31,7 +35,7 @@ enum Bound {
     AheadInC(f64, usize),
 }
 
-use Bound::{Ahead, AheadInC, LongerInC, Of, OfRanks, TimeInC};
+use Bound::{Ahead, AheadInC, LongerInC, LongerThan, Of, OfPeer, OfRanks, TimeInC};
 
 const fn number(what: &'static str, ranks: u32, bytes: u64, bound: Bound) -> Number {
     Number { what, ranks, bytes, bound }
@@ -126,6 +130,9 @@ const NUMBERS: &[Number] = &[
     number(messages::PING_PONG, 8, 8, AheadInC(50.0, MPICH)),
     number(messages::ONE_WAY, 8, MIB, AheadInC(50.0, MPICH)),
     number(START, 8, 0, TimeInC(50e6)),
+    number(foreign::NEAR.batch, 2, 8, OfPeer(1.05, MPICH)),
+    number(foreign::NEAR.one, 2, 8, LongerThan(30.0, MPICH)),
+    number(foreign::FAR.batch, 2, 8, OfPeer(1.05, MPICH)),
 ];
 
 impl Number {
@@ -150,7 +157,7 @@ impl Number {
                 let row = find(&found.ours, self.what, ranks, self.bytes)?;
                 Some((row, format!("with {ranks} ranks")))
             }
-            Ahead(_, peer) | AheadInC(_, peer) => {
+            Ahead(_, peer) | AheadInC(_, peer) | OfPeer(_, peer) | LongerThan(_, peer) => {
                 let row = find(&found.peers[peer], self.what, self.ranks, self.bytes)?;
                 Some((row, KINDS[peer].name.into()))
             }
@@ -165,7 +172,7 @@ impl Number {
     /// The ratio or difference that counts, the bound, and whether it is reached.
     fn judge(&self, ours: f64, other: f64) -> (String, String, bool) {
         match self.bound {
-            Of(most, _) | OfRanks(most, _) => {
+            Of(most, _) | OfRanks(most, _) | OfPeer(most, _) => {
                 let times = ours / other;
                 (ratio(times), format!("at most {}", ratio(most)), times <= most)
             }
@@ -173,8 +180,9 @@ impl Number {
                 let times = other / ours;
                 (ratio(times), format!("at least {}", ratio(least)), times >= least)
             }
-            LongerInC(most, _) => {
-                let longer = other - ours;
+            LongerInC(most, _) | LongerThan(most, _) => {
+                let is_in_c = matches!(self.bound, LongerInC(..));
+                let longer = if is_in_c { other - ours } else { ours - other };
                 let shown = format!("{} longer", time(longer));
                 (shown, format!("at most {} longer", time(most)), longer <= most)
             }

@@ -2,7 +2,10 @@
 //! and our C twins of the suites (`benches/peers`), built by their compiler wrappers.
 
 use super::leftovers;
+use super::rounds::Job;
+use crate::driver;
 use crate::process::{self, Ended};
+use crate::suites::Suite;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -151,18 +154,39 @@ impl Peer {
     }
 
     /// Runs a suite of the twins.
-    pub fn run(
+    pub fn run(&self, job: Job, limit: Duration, arguments: &[String]) -> std::io::Result<Ended> {
+        self.start(&self.twins, job, limit, arguments)
+    }
+
+    /// Runs a suite of this program, whose ranks join the job of this MPI.
+    pub fn run_own(
         &self,
-        ranks: u32,
+        job: Job,
         limit: Duration,
         arguments: &[String],
-    ) -> Result<Ended, std::io::Error> {
+    ) -> std::io::Result<Ended> {
+        self.start(&driver::own(), job, limit, arguments)
+    }
+
+    /// Starts a program by this MPI's launcher.
+    fn start(
+        &self,
+        program: &Path,
+        (suite, ranks): Job,
+        limit: Duration,
+        arguments: &[String],
+    ) -> std::io::Result<Ended> {
         let [launcher, options @ ..] = self.kind.launcher else {
             unreachable!("every kind has a launcher")
         };
         let mut command = Command::new(self.folder.join("bin").join(launcher));
         command.args(options).args(["-n", &ranks.to_string()]);
-        command.arg(&self.twins).args(arguments);
+        command.arg(program).args(arguments);
+        command.env("ONESIDED_MPI", self.folder.join("lib/libmpi_abi.so.1"));
+        if suite == Suite::ForeignFar {
+            // MPICH then uses its network between ranks of one machine, too.
+            command.env("MPIR_CVAR_NOLOCAL", "1");
+        }
         // PyPI's Open MPI asks twice whether its user is root: the second time by the environment.
         command.env("TMPDIR", &self.temporary).env("OMPI_ALLOW_RUN_AS_ROOT", "1");
         command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

@@ -1,7 +1,7 @@
 //! The rounds: in each, every suite runs in a fresh job with this library (and the limits, which take turns with
 //! it in the same processes), then as a C program with each peer and with this library's C interface.
 
-use super::peer::{C, KINDS, Peer};
+use super::peer::{C, KINDS, MPICH, Peer};
 use super::place::{Moves, SamePlace};
 use super::store;
 use crate::Options;
@@ -47,7 +47,7 @@ pub fn count(options: &Options) -> u32 {
 }
 
 /// A suite with a number of ranks.
-type Job = (Suite, u32);
+pub type Job = (Suite, u32);
 
 const QUICK: &[(Suite, &[u32])] = &[
     (Suite::Moves, &[2]),
@@ -75,10 +75,23 @@ const FULL: &[(Suite, &[u32])] = &[
     (Suite::Startup, &[2, 8, 32, 64]),
 ];
 
+/// Under MPICH's launcher alone, only where they are named: they compare two ways into the same library.
+const FOREIGN: &[(Suite, &[u32])] = &[(Suite::Foreign, &[2]), (Suite::ForeignFar, &[2])];
+
+fn is_foreign(suite: Suite) -> bool {
+    FOREIGN.iter().any(|(one, _)| *one == suite)
+}
+
+/// Whether any suite that is wanted runs with that one of [`KINDS`].
+pub fn needs(kind: usize, options: &Options) -> bool {
+    kind == MPICH || jobs(options).iter().any(|(suite, _)| !is_foreign(*suite))
+}
+
 fn jobs(options: &Options) -> Vec<Job> {
     let all: &[(Suite, &[u32])] = if options.quick { QUICK } else { FULL };
     let wanted = |suite: &Suite| options.only.is_empty() || options.only.contains(suite);
-    let all = all.iter().filter(|(suite, _)| wanted(suite));
+    let named = FOREIGN.iter().filter(|(suite, _)| options.only.contains(suite));
+    let all = all.iter().filter(|(suite, _)| wanted(suite)).chain(named);
     all.flat_map(|(suite, ranks)| ranks.iter().map(|ranks| (*suite, *ranks))).collect()
 }
 
@@ -94,7 +107,7 @@ pub fn run(peers: &[Option<Peer>], options: &Options, found: &mut Found) {
                 failures.get(&(i, job)).is_some_and(|failures| *failures >= MOST_FAILURES)
             };
             if !given_up(&failures, OURS) {
-                let (rows, problem) = place.run(&mut found.moves, || own(job, options));
+                let (rows, problem) = place.run(&mut found.moves, || own(peers, job, options));
                 merge(&mut found.ours, rows.into_iter().map(of_suite));
                 if let Some(problem) = problem {
                     *failures.entry((OURS, job)).or_default() += 1;
@@ -103,9 +116,8 @@ pub fn run(peers: &[Option<Peer>], options: &Options, found: &mut Found) {
                 }
             }
             for (i, peer) in peers.iter().enumerate() {
-                let Some(peer) = peer.as_ref().filter(|_| !given_up(&failures, i)) else {
-                    continue;
-                };
+                let is_left = !given_up(&failures, i) && (i == MPICH || !is_foreign(job.0));
+                let Some(peer) = peer.as_ref().filter(|_| is_left) else { continue };
                 let (rows, mut problem) =
                     place.run(&mut found.moves, || foreign(peer, job, options));
                 problem = problem.or_else(|| differs(&found.ours, &rows, peer.kind.name));
@@ -127,12 +139,28 @@ pub fn run(peers: &[Option<Peer>], options: &Options, found: &mut Found) {
 }
 
 /// The rows that a run of ours has printed, and what went wrong.
-fn own((suite, ranks): Job, options: &Options) -> (Vec<Row>, Option<String>) {
-    let mut command = driver::command(suite, ranks, false);
-    command.args(["--rounds", &SAMPLES.to_string()]);
-    command.args(["--budget", &budget(options)]);
+fn own(
+    peers: &[Option<Peer>],
+    (suite, ranks): Job,
+    options: &Options,
+) -> (Vec<Row>, Option<String>) {
+    let samples = ["--rounds", &SAMPLES.to_string(), "--budget", &budget(options)];
     let failed = |problem| format!("onesided, {} with {ranks} ranks: {problem}", suite.name());
-    match driver::job(command, options) {
+    let ended = match (is_foreign(suite), &peers[MPICH]) {
+        (false, _) => {
+            let mut command = driver::command(suite, ranks, false);
+            command.args(samples);
+            driver::job(command, options)
+        }
+        (true, Some(mpich)) => {
+            let suite_name = suite.name();
+            let arguments = ["--suite", &suite_name].into_iter().chain(samples).map(str::to_owned);
+            let arguments: Vec<_> = arguments.chain(driver::passed_on(options)).collect();
+            mpich.run_own((suite, ranks), limit(options), &arguments)
+        }
+        (true, None) => return (Vec::new(), Some(failed("MPICH is not there".into()))),
+    };
+    match ended {
         Ok(ended) => {
             eprint!(" onesided {:.1} s", ended.took.as_secs_f64());
             let mut rows = rows(suite, ranks, &ended);
@@ -159,9 +187,14 @@ fn start(ranks: u32, ended: &Ended) -> Row {
     Row::new(START, START_LIMIT, ranks, 0, vec![ended.took.as_nanos() as f64])
 }
 
+/// After this time a program of a launcher that is not ours is ended.
+fn limit(options: &Options) -> Duration {
+    Duration::from_secs(if options.quick { 20 } else { 60 })
+}
+
 /// The rows that a peer has printed, and what went wrong.
 fn foreign(peer: &Peer, (suite, ranks): Job, options: &Options) -> (Vec<Row>, Option<String>) {
-    let limit = Duration::from_secs(if options.quick { 20 } else { 60 });
+    let limit = limit(options);
     let arguments = [
         suite.name(),
         u8::from(options.quick).to_string(),
@@ -173,7 +206,7 @@ fn foreign(peer: &Peer, (suite, ranks): Job, options: &Options) -> (Vec<Row>, Op
     ];
     let name = peer.kind.name;
     let failed = |problem| format!("{name}, {} with {ranks} ranks: {problem}", suite.name());
-    match peer.run(ranks, limit, &arguments) {
+    match peer.run((suite, ranks), limit, &arguments) {
         Ok(ended) => {
             eprint!(", {name} {:.1} s", ended.took.as_secs_f64());
             let rows = rows(suite, ranks, &ended);

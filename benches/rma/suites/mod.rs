@@ -7,6 +7,7 @@ pub mod datatypes;
 pub mod disturbed;
 pub mod epochs;
 mod flavours;
+pub mod foreign;
 pub mod layouts;
 mod memory;
 pub mod messages;
@@ -21,7 +22,7 @@ use crate::Options;
 use clap::ValueEnum;
 use onesided::Universe;
 
-/// A program that the driver starts under rmarun.
+/// A program that the driver starts under rmarun, or, of those with another MPI, by its launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Suite {
     /// Rank 0 moves data and locks, while the others wait.
@@ -54,6 +55,10 @@ pub enum Suite {
     Programs,
     /// Whole programs by this library alone, in jobs that are checked and others.
     Check,
+    /// Rank 0 puts, where MPICH's launcher has started the job, on ranks of one node.
+    Foreign,
+    /// The same as on two nodes.
+    ForeignFar,
     /// One rank puts, in a job that is traced and in another.
     Trace,
     /// Joins the job, allocates a window, fences once, and ends.
@@ -92,6 +97,8 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Memory => memory::run(world),
         Suite::Programs => programs::run(world, options),
         Suite::Check => programs::run_alone(world, options),
+        Suite::Foreign => foreign::run(world, foreign::NEAR, options),
+        Suite::ForeignFar => foreign::run(world, foreign::FAR, options),
         Suite::Trace => trace::run(world, options),
         Suite::Startup => startup::run(world, options),
         Suite::Nothing => {}
