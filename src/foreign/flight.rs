@@ -34,12 +34,42 @@ pub(super) fn staged(bytes: usize) -> StagedMemory {
     vec![0; bytes.div_ceil(size_of::<u128>())]
 }
 
+/// Bytes of the first block of origins, and the most of one that holds several.
+const FIRST: usize = 1 << 8;
+const LARGEST: usize = 1 << 12;
+
+/// What the other MPI may still read: blocks, of which the last one is filled.
+#[derive(Default)]
+struct Origins {
+    blocks: Vec<StagedMemory>,
+    /// Elements of the last block that are used.
+    used: usize,
+}
+
+impl Origins {
+    /// Memory for as many bytes, aligned for every element. It stays where it is.
+    fn place(&mut self, bytes: usize) -> &mut [u8] {
+        let n = bytes.div_ceil(size_of::<u128>());
+        let last = self.blocks.last().map_or(0, Vec::len);
+        if n > last - self.used || self.blocks.is_empty() {
+            let more = (2 * last * size_of::<u128>()).clamp(FIRST, LARGEST);
+            self.blocks.push(staged(more.max(bytes)));
+            self.used = 0;
+        }
+        let place = self.used..self.used + n;
+        self.used = place.end;
+        let block = self.blocks.last_mut().expect("pushed where there was none");
+        &mut bytemuck::cast_slice_mut(&mut block[place])[..bytes]
+    }
+}
+
 /// The operations on one part that are under way, and the lock that this rank has of it.
 #[derive(Default)]
 pub(super) struct Flight {
     runs: Vec<(Range<u64>, Effect)>,
-    /// What the other MPI may still read.
-    origins: Vec<StagedMemory>,
+    /// From the first byte to the end of all runs.
+    reach: Range<u64>,
+    origins: Origins,
     bytes: usize,
     /// How often all operations were complete.
     pub(super) landings: u64,
@@ -56,10 +86,13 @@ impl Flight {
     pub(super) fn admits(&self, runs: &[Range<u64>], access: Effect, bytes: usize) -> bool {
         let has_space =
             self.bytes + bytes <= MOST_BYTES && self.runs.len() + runs.len() <= MOST_RUNS;
+        let meet =
+            |run: &Range<u64>, other: &Range<u64>| run.start < other.end && other.start < run.end;
         let meets = |run: &Range<u64>| {
-            self.runs.iter().any(|(other, earlier)| {
-                run.start < other.end && other.start < run.end && !access.is_ordered_after(*earlier)
-            })
+            let mut runs = self.runs.iter();
+            meet(run, &self.reach)
+                && runs
+                    .any(|(other, earlier)| meet(run, other) && !access.is_ordered_after(*earlier))
         };
         self.is_empty() || has_space && !runs.iter().any(meets)
     }
@@ -68,23 +101,26 @@ impl Flight {
         self.runs.is_empty()
     }
 
-    /// Adds an operation of `bytes` bytes, and what it reads in this process.
-    pub(super) fn add(
-        &mut self,
-        runs: &[Range<u64>],
-        access: Effect,
-        bytes: usize,
-        origin: Option<StagedMemory>,
-    ) {
-        self.runs.extend(runs.iter().map(|run| (run.clone(), access)));
-        self.origins.extend(origin);
+    /// Adds an operation of `bytes` bytes.
+    pub(super) fn add(&mut self, runs: &[Range<u64>], access: Effect, bytes: usize) {
+        for run in runs {
+            self.reach = match self.is_empty() {
+                true => run.clone(),
+                false => self.reach.start.min(run.start)..self.reach.end.max(run.end),
+            };
+            self.runs.push((run.clone(), access));
+        }
         self.bytes += bytes;
     }
 
-    /// All are complete.
+    /// Memory for what an operation reads that is about to be added.
+    pub(super) fn origin(&mut self, bytes: usize) -> &mut [u8] {
+        self.origins.place(bytes)
+    }
+
+    /// All are complete. The memory goes: a rank may have operated on every part.
     pub(super) fn land(&mut self) {
-        self.runs.clear();
-        self.origins.clear();
+        (self.runs, self.origins) = Default::default();
         self.bytes = 0;
         self.landings += 1;
     }
@@ -93,7 +129,7 @@ impl Flight {
 impl Drop for Flight {
     /// What is never complete is leaked.
     fn drop(&mut self) {
-        std::mem::take(&mut self.origins).leak();
+        std::mem::take(&mut self.origins.blocks).leak();
     }
 }
 
@@ -106,7 +142,7 @@ mod tests {
 
     fn after(earlier: Effect, access: Effect, run: Range<u64>) -> bool {
         let mut flight = Flight::default();
-        flight.add(&[0..8, 16..24], earlier, 16, None);
+        flight.add(&[0..8, 16..24], earlier, 16);
         flight.admits(&[run], access, 8)
     }
 
@@ -127,15 +163,41 @@ mod tests {
         let mut flight = Flight::default();
         for run in 0..MOST_RUNS as u64 {
             assert!(flight.admits(&[run..run + 1], Effect::Write, 1));
-            flight.add(&[run..run + 1], Effect::Write, 1, Some(staged(1)));
+            flight.add(&[run..run + 1], Effect::Write, 1);
         }
         assert!(!flight.admits(&[1000..1001], Effect::Write, 1));
         flight.land();
-        assert!(flight.is_empty() && flight.origins.is_empty() && flight.landings == 1);
-        flight.add(&[0..1], Effect::Read, MOST_BYTES, None);
+        assert!(flight.is_empty() && flight.landings == 1);
+        flight.add(&[0..1], Effect::Read, MOST_BYTES);
         assert!(!flight.admits(&[8..9], Effect::Read, 1));
         assert!(
             Flight::can_stay(&[0..1], MOST_BYTES) && !Flight::can_stay(&[0..1], MOST_BYTES + 1)
         );
+    }
+
+    #[test]
+    fn origins_of_operations_under_way_stay_where_they_are() {
+        let mut flight = Flight::default();
+        for round in 0..3u8 {
+            let places: Vec<(*const u8, usize, u8)> = (0..200)
+                .map(|i| {
+                    let place = flight.origin(usize::from(i) * 7 + 1);
+                    assert!(place.as_ptr().addr().is_multiple_of(size_of::<u128>()));
+                    place.fill(i ^ round);
+                    (place.as_ptr(), place.len(), i ^ round)
+                })
+                .collect();
+            let blocks = &flight.origins.blocks;
+            let all: Vec<&[u8]> = blocks.iter().map(|block| bytemuck::cast_slice(block)).collect();
+            for (start, bytes, value) in places {
+                let found = all.iter().find_map(|block| {
+                    let at = start.addr().checked_sub(block.as_ptr().addr())?;
+                    block.get(at..at + bytes)
+                });
+                assert!(found.is_some_and(|place| place.iter().all(|byte| *byte == value)));
+            }
+            flight.land();
+            assert!(flight.origins.blocks.is_empty());
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::{ForeignComm, ForeignError, ForeignResult, ForeignWindow, Results, ma
 use crate::datatype::{Element, Integer};
 use crate::op::Op;
 use crate::prim::give_way;
-use crate::shm::{Direction, Piece, Span, is_forked};
+use crate::shm::{Direction, Piece, Span, copy_overlapping, is_forked};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
@@ -411,28 +411,26 @@ fn run_of<T>(at: u64, n: usize) -> [Range<u64>; 1] {
     [run]
 }
 
-/// A copy of the elements.
-fn copied<T: Element>(elements: &[T]) -> StagedMemory {
-    let mut memory = staged(size_of_val(elements));
-    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut memory);
-    bytes[..size_of_val(elements)].copy_from_slice(bytemuck::cast_slice(elements));
-    memory
+/// A copy of the elements, which stays until the operations of the flight are complete.
+fn copied<T: Element>(elements: &[T], flight: &mut Flight) -> *const T {
+    let memory = flight.origin(size_of_val(elements));
+    memory.copy_from_slice(bytemuck::cast_slice(elements));
+    memory.as_ptr().cast()
 }
 
-/// The pieces with their own bytes in that memory, one behind the other.
-fn placed_in(memory: &mut StagedMemory, pieces: &[Piece]) -> Vec<Piece> {
-    let mut next = memory.as_mut_ptr().cast::<u8>();
-    let place = |piece: &Piece| {
+/// The pieces with their own bytes from `next` on, one behind the other, each with what it was.
+fn placed_from(mut next: *mut u8, pieces: &[Piece]) -> impl Iterator<Item = (Piece, &Piece)> {
+    pieces.iter().map(move |piece| {
         let own = next;
         next = next.wrapping_add(piece.bytes);
-        Piece { own, ..*piece }
-    };
-    pieces.iter().map(place).collect()
+        (Piece { own, ..*piece }, piece)
+    })
 }
 
 impl ForeignWindow {
     /// Copies pieces to the part of `rank`, or from there; their other addresses are offsets in that part.
-    /// Those of a get are there when the call returns, or, if it has `results`, when these are delivered.
+    /// Those of a get are there when the call returns, or, if it has `results`, when these are delivered. What is
+    /// addressed in this process is copied at once.
     ///
     /// # Safety
     /// 1. The own bytes are valid for reads, or, of [`Direction::Get`], for writes, and nothing accesses them
@@ -446,11 +444,26 @@ impl ForeignWindow {
         results: Option<&Results>,
     ) -> ForeignResult<()> {
         let run = |piece: &Piece| piece.other as u64..piece.other as u64 + piece.bytes as u64;
-        let runs: Vec<_> = pieces.iter().map(run).collect();
+        let (one, many): ([_; 1], Vec<_>);
+        let runs = match pieces {
+            [piece] => {
+                one = [run(piece)];
+                &one[..]
+            }
+            _ => {
+                many = pieces.iter().map(run).collect();
+                &many
+            }
+        };
         let bytes = pieces.iter().map(|piece| piece.bytes).sum();
         let access = if direction == Direction::Put { Effect::Write } else { Effect::Read };
-        let mut flight = self.begin(rank, &runs, access, bytes);
-        let stays = Flight::can_stay(&runs, bytes);
+        let mut flight = self.begin(rank, runs, access, bytes);
+        if self.near(rank).len() != 0 {
+            // SAFETY: the caller's obligations.
+            unsafe { self.copy_pieces(direction, rank, pieces) };
+            return Ok(());
+        }
+        let stays = Flight::can_stay(runs, bytes);
         if !stays || direction == Direction::Get && results.is_none() {
             // SAFETY: the caller's obligations, until the flush.
             let moved =
@@ -459,29 +472,46 @@ impl ForeignWindow {
             self.land(rank, &mut flight);
             return moved;
         }
-        let mut memory = staged(bytes);
-        let copies = placed_in(&mut memory, pieces);
-        if direction == Direction::Put {
-            for (copy, piece) in copies.iter().zip(pieces) {
+        let Some(results) = results.filter(|_| direction == Direction::Get) else {
+            let copies = placed_from(flight.origin(bytes).as_mut_ptr(), pieces);
+            let moved = copies.into_iter().try_for_each(|(copy, piece)| {
                 // SAFETY: the caller's obligation; the copies have as many bytes.
                 unsafe { copy.own.copy_from_nonoverlapping(piece.own, piece.bytes) };
-            }
-        }
-        // SAFETY: the copies are in `memory`, which flight or results keep until they are complete.
-        let moved = copies.iter().try_for_each(|one| unsafe { self.issue(direction, rank, one) });
+                // SAFETY: the flight keeps the copy until it is complete.
+                unsafe { self.issue(direction, rank, &copy) }
+            });
+            self.add(rank, &mut flight, runs, access, bytes);
+            return moved;
+        };
+        let mut memory = staged(bytes);
+        let mut copies = placed_from(memory.as_mut_ptr().cast(), pieces);
+        // SAFETY: the results keep the memory until it is complete.
+        let moved = copies.try_for_each(|(one, _)| unsafe { self.issue(direction, rank, &one) });
         let landings = flight.landings;
-        match results.filter(|_| direction == Direction::Get) {
-            None => flight.add(&runs, access, bytes, Some(memory)),
-            Some(results) => {
-                flight.add(&runs, access, bytes, None);
-                drop(flight);
-                let to = pieces.iter().map(|piece| (piece.own, piece.bytes)).collect();
-                let issued = (self, rank, landings);
-                // SAFETY: 1. of the caller; 2. as many bytes.
-                results.add(unsafe { PendingResult::new(issued, memory, to) });
-            }
-        }
+        self.add(rank, &mut flight, runs, access, bytes);
+        drop(flight);
+        let to = pieces.iter().map(|piece| (piece.own, piece.bytes)).collect();
+        // SAFETY: 1. of the caller; 2. as many bytes.
+        results.add(unsafe { PendingResult::new((self, rank, landings), memory, to) });
         moved
+    }
+
+    /// [`ForeignWindow::move_pieces`] of a part that is addressed in this process.
+    ///
+    /// # Safety
+    /// The obligations of [`ForeignWindow::move_pieces`].
+    unsafe fn copy_pieces(&self, direction: Direction, rank: u32, pieces: &[Piece]) {
+        let near = self.near(rank);
+        self.count_copy();
+        for &Piece { own, other, bytes } in pieces {
+            let there = near.base().wrapping_add(other as usize);
+            let (from, to) = match direction {
+                Direction::Put => (own, there),
+                Direction::Get => (there, own),
+            };
+            // SAFETY: the caller's obligations; the pieces lie in the part, by its bytes.
+            unsafe { copy_overlapping(from, to, bytes) };
+        }
     }
 
     /// Begins to copy a piece.
@@ -532,9 +562,8 @@ impl ForeignWindow {
             self.land(rank, &mut flight);
             return issued;
         }
-        let memory = copied(origin);
-        let issued = issue(memory.as_ptr().cast());
-        flight.add(&runs, access, bytes, Some(memory));
+        let issued = issue(copied(origin, &mut flight).cast());
+        self.add(rank, &mut flight, &runs, access, bytes);
         issued
     }
 
@@ -578,12 +607,12 @@ impl ForeignWindow {
         }
         let access = Effect::Update(abi::datatype(T::DATATYPE), abi::op(op));
         let mut flight = self.begin(rank, &runs, access, 2 * bytes);
-        let (from, mut memory) = (copied(origin), staged(bytes));
-        let buffers = (from.as_ptr().cast::<T>(), origin.len(), memory.as_mut_ptr().cast(), n);
+        let (from, mut memory) = (copied(origin, &mut flight), staged(bytes));
+        let buffers = (from, origin.len(), memory.as_mut_ptr().cast(), n);
         // SAFETY: flight and results keep the memory until it is complete.
         let issued = unsafe { self.issue_fetch(buffers, op, rank, at) };
         let landings = flight.landings;
-        flight.add(&runs, access, 2 * bytes, Some(from));
+        self.add(rank, &mut flight, &runs, access, 2 * bytes);
         drop(flight);
         let pending = ((self, rank, landings), vec![(result, bytes)]);
         // SAFETY: 1. the caller's obligation; 2. as many bytes.

@@ -14,13 +14,18 @@
 //!    that keeps their buffers borrowed, which writes them there at its end. What needs too much memory, or
 //!    has no such guard, is flushed before its call returns.
 //! 3. So synchronisation uses other calls. A fence is an allgather. Post, start, complete and wait are
-//!    messages without data. A lock is a word of a second window (`sync/far_lock.rs`). Notifications are counted in a third, after a flush of what they announce.
+//!    messages without data. A lock is a word of a second window (`sync/far_lock.rs`). Notifications are counted in a
+//!    third, after a flush of what they announce.
 //! 4. The memory of a window must have the unified model. An operation on a dynamic window is complete when its
 //!    call returns (`attached.rs`).
 //! 5. A process that ends without finalizing aborts the job (MPI_Abort), so that no rank waits for it.
 //! 6. Messages of the program are matched by this library. The other MPI only moves their records
 //!    (`mail.rs`). So a rank that waits here for the other MPI handles records meanwhile
 //!    ([`make_progress`]), as every wait for other ranks does.
+//! 7. A put to a part that is addressed in this process, and a get from there, is a copy, complete when its call
+//!    returns. Before it, this rank's updates of the same bytes that are under way are flushed; synchronisation calls
+//!    `MPI_Win_sync`, which orders copies and messages (MPI-4.1 §12.5.4). Updates stay the other MPI's, because ranks
+//!    of other nodes may update the same elements.
 
 mod abi;
 mod attached;

@@ -20,6 +20,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const POST: c_int = 1;
 const COMPLETE: c_int = 2;
 
+/// Copies between two that let the other MPI make progress.
+const COPIES: u32 = 1024;
+
 /// Where the parts of the other MPI's memory begin in this process; null if they are not there. The spans have no
 /// length.
 fn shared_bases(
@@ -58,6 +61,11 @@ pub(crate) struct ForeignWindow {
     /// What is under way to each part. Locked from the beginning of an operation to the end of its call,
     /// and while its part is flushed, so that a thread that meets a flush has its operations complete too.
     flights: Box<[Mutex<Flight>]>,
+    /// For each rank, one while its flight has operations: zero needs no look at that. What another thread has begun
+    /// counts once the program has synchronised with it.
+    under_way: Box<[Word32]>,
+    /// Puts and gets that were copies.
+    copies: Word32,
 }
 
 impl ForeignWindow {
@@ -121,6 +129,7 @@ impl ForeignWindow {
         }
         let before = vec![before; comm.size as usize].into();
         let flights = (0..comm.size).map(|_| Mutex::default()).collect();
+        let under_way = (0..comm.size).map(|_| Word32::default()).collect();
         let window = ForeignWindow {
             data,
             locks,
@@ -132,6 +141,8 @@ impl ForeignWindow {
             shared,
             before,
             flights,
+            under_way,
+            copies: Word32::default(),
         };
         window.sync()?;
         Ok(window)
@@ -178,6 +189,32 @@ impl ForeignWindow {
         self.flights[rank as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The part of `rank`, if it is addressed in this process; otherwise no bytes. Puts and gets are copies there.
+    pub(crate) fn near(&self, rank: u32) -> Span {
+        match self.shared.get(rank as usize) {
+            Some(part) => *part,
+            None if rank == self.comm.rank => self.own,
+            None => Span::nothing(),
+        }
+    }
+
+    /// Whether no operation of this rank on the part of `rank`, a rank of the window, is under way.
+    #[inline]
+    pub(crate) fn is_settled(&self, rank: u32) -> bool {
+        self.under_way[rank as usize].load() == 0
+    }
+
+    /// A put or a get is about to be a copy. A program that looks for a value by nothing else also lets the other MPI
+    /// make progress now and then.
+    #[inline]
+    pub(crate) fn count_copy(&self) {
+        let copies = self.copies.load().wrapping_add(1);
+        self.copies.store(copies);
+        if copies.is_multiple_of(COPIES) {
+            self.comm.help();
+        }
+    }
+
     /// Begins an operation on those bytes of the part of `rank`.
     pub(super) fn begin(
         &self,
@@ -193,16 +230,30 @@ impl ForeignWindow {
         flight
     }
 
+    /// Adds an operation that has begun.
+    pub(super) fn add(
+        &self,
+        rank: u32,
+        flight: &mut Flight,
+        runs: &[Range<u64>],
+        access: Effect,
+        bytes: usize,
+    ) {
+        flight.add(runs, access, bytes);
+        self.under_way[rank as usize].store(1);
+    }
+
     /// Completes the operations on the part of `rank`.
     pub(super) fn land(&self, rank: u32, flight: &mut Flight) {
         flushed(self.data, rank as c_int);
         flight.land();
+        self.under_way[rank as usize].store(0);
     }
 
     /// Completes the operations on the part of `rank`, if any are under way. A number that is no rank has
     /// no part.
     pub(crate) fn complete_at(&self, rank: u32) {
-        if rank < self.comm.size {
+        if rank < self.comm.size && !self.is_settled(rank) {
             let mut flight = self.flight(rank);
             if !flight.is_empty() {
                 self.land(rank, &mut flight);
@@ -228,6 +279,7 @@ impl ForeignWindow {
     /// Completes the operations on the part of `rank`, and adds one to a counter that it has.
     pub(crate) fn count(&self, rank: u32, counter: u32) -> ForeignResult<()> {
         self.complete_at(rank);
+        self.order()?;
         self.notices
             .map_or(Ok(0), |notices| add_to_word(notices, rank, counter.into(), 1))
             .map(drop)
@@ -246,6 +298,11 @@ impl ForeignWindow {
     /// `MPI_Win_sync`, with progress of the other MPI.
     pub(crate) fn sync(&self) -> ForeignResult<()> {
         self.comm.help();
+        self.order()
+    }
+
+    /// `MPI_Win_sync`: orders this rank's copies to and from memory that it shares (MPI-4.1 §12.5.4) and its messages.
+    fn order(&self) -> ForeignResult<()> {
         checked((functions().sync)(self.data))
     }
 
@@ -267,12 +324,14 @@ impl ForeignWindow {
 
     /// Blocks until each of `targets` has posted.
     pub(crate) fn start(&self, targets: &[u32]) -> ForeignResult<()> {
-        targets.iter().try_for_each(|target| self.comm.hear(*target, POST))
+        targets.iter().try_for_each(|target| self.comm.hear(*target, POST))?;
+        self.order()
     }
 
     /// Completes the operations on `targets`, and sends a complete to each of them.
     pub(crate) fn complete(&self, targets: &[u32]) -> ForeignResult<()> {
         targets.iter().for_each(|target| self.complete_at(*target));
+        self.order()?;
         targets.iter().try_for_each(|target| self.comm.notify(*target, COMPLETE))
     }
 

@@ -9,6 +9,7 @@ use super::borrowed::Buffers;
 use super::buffer::{Origin, OriginMut};
 use super::late::{LateOperation, Lateness};
 use super::layout::{Layout, LocalLayout, are_far};
+use super::target::are_disjoint;
 use crate::call::Call;
 use crate::check::{AccessKind, CheckedAccess};
 use crate::context::Context;
@@ -263,6 +264,9 @@ impl<'d> Transfer<'d> {
     /// [`Transfer::move_strips`] with a target that is not addressed in this process, by batches of
     /// pieces.
     fn move_pieces(&self, at: *mut u8, move_batch: impl Fn(&[Piece]) -> Result<()>) -> Result<()> {
+        if let Some(bytes) = self.own.layout.same_slice(&self.layout) {
+            return move_batch(&[Piece { own: self.own.zero.cast_mut(), other: at, bytes }]);
+        }
         let (from, to) = self.sides();
         let (mut pieces, mut moved) = (Vec::new(), Ok(()));
         zip_strips(from.side(), to.side(), |strip| {
@@ -379,6 +383,9 @@ impl<'w> Communication<'w> {
     /// The slow path of [`Communication::transfer`]: any layouts, unmapped memory, and errors.
     #[inline(never)]
     pub(super) fn transfer_slowly(self, transfer: &Transfer<'_>) -> Result<()> {
+        if let Some(moved) = self.move_elsewhere(transfer) {
+            return moved;
+        }
         let bytes = transfer.own.layout.bytes().unwrap_or(0);
         let call = self.calls.enter_operation(transfer.call, transfer.target, bytes);
         let Some((at, start)) = self.mapped_sides(transfer) else {
@@ -398,6 +405,34 @@ impl<'w> Communication<'w> {
         recording.end();
         drop(call);
         Ok(())
+    }
+
+    /// Moves a slice to or from memory of another MPI, if nothing is wrong; `None` if it has not.
+    #[inline]
+    fn move_elsewhere(self, transfer: &Transfer<'_>) -> Option<Result<()>> {
+        let &Transfer { call, own, target: rank, disp, .. } = transfer;
+        let bytes = own.layout.same_slice(&transfer.layout)?;
+        if !self.calls.epochs.reaches(rank.0) {
+            return None;
+        }
+        let target = self.memory.elsewhere(rank.0, disp, bytes)?;
+        if !target.is_addressed() {
+            self.calls.epochs.operated();
+            let in_call = self.calls.try_operation(call, rank, bytes as u64);
+            let moved = self.calls.handled(self.move_between(transfer, &target));
+            in_call.end();
+            return Some(moved);
+        }
+        if !are_disjoint(own.zero, target.at, bytes) {
+            return None;
+        }
+        self.calls.epochs.operated();
+        let in_call = self.calls.try_operation(call, rank, bytes as u64);
+        let (from, to) = transfer.directed(target.at);
+        // SAFETY: 1. `Transfer` for the own side, `elsewhere` for the other. 2. They are disjoint.
+        unsafe { copy_past(transfer.middle(), from, to, bytes) };
+        in_call.end();
+        Some(Ok(()))
     }
 
     /// Address and start of the target's displacement, if its entries are mapped and nothing is wrong with

@@ -53,7 +53,11 @@ pub(super) fn make(
         }
         false => {
             let at_zero = |one: &PartRequest| Span::new(std::ptr::null_mut(), one.bytes);
-            Unmapped::Foreign { window, parts: requests.iter().map(at_zero).collect() }
+            let parts = requests.iter().map(at_zero).collect();
+            let unit = |rank| mapped.part(rank).disp_unit;
+            let near = |rank| Ok(Part::new(window.near(rank), unit(rank)));
+            let near = Parts::collect(comm.size(), (0..comm.size()).map(near))?;
+            Unmapped::Foreign { window, parts, near }
         }
     };
     let win = making.assemble(&plan, block, (mapped, unmapped))?;

@@ -64,8 +64,9 @@ pub(super) enum Unmapped {
     Nothing,
     /// Parts of `MPI_Win_create`; those that are mapped are empty here.
     Private(Box<[Private]>),
-    /// Memory of another MPI. The parts begin at address 0, as displacements do.
-    Foreign { window: Arc<foreign::ForeignWindow>, parts: Box<[Span]> },
+    /// Memory of another MPI. The parts begin at address 0, as displacements do; those of `near` are addressed in this
+    /// process, for puts and gets.
+    Foreign { window: Arc<foreign::ForeignWindow>, parts: Box<[Span]>, near: Parts },
     /// The attachments of each rank.
     Dynamic(Attachments),
 }
@@ -349,6 +350,23 @@ impl ExposedMemory {
             }
             Unmapped::Dynamic(attached) => attached.find(calls, call, rank, disp, bytes),
         }
+    }
+
+    /// `bytes` bytes (not none) from displacement `disp` of `rank` on, for a put or a get, if they are another MPI's. They
+    /// are addressed in this process where they can be and nothing of this rank is under way there.
+    #[inline]
+    pub(crate) fn elsewhere(&self, rank: u32, disp: u64, bytes: usize) -> Option<Target<'_>> {
+        let Unmapped::Foreign { window, parts, near } = &self.unmapped else { return None };
+        let (part, bytes) = (parts.get(rank as usize)?, bytes as u64);
+        let found = match near.of(rank).at(disp, bytes).filter(|_| window.is_settled(rank)) {
+            Some(at) => {
+                window.count_copy();
+                (at, Via::Own)
+            }
+            None => (part.at(disp, self.part(rank).disp_unit, bytes)?, Via::Foreign),
+        };
+        let start = self.start_of(rank, disp);
+        (bytes != 0).then(|| Target::new(rank, found.0, start, found.1))
     }
 
     /// Why a part has no such bytes.

@@ -132,7 +132,6 @@ const NUMBERS: &[Number] = &[
     number(START, 8, 0, TimeInC(50e6)),
     number(foreign::NEAR.batch, 2, 8, OfPeer(1.05, MPICH)),
     number(foreign::NEAR.one, 2, 8, LongerThan(30.0, MPICH)),
-    number(foreign::FAR.batch, 2, 8, OfPeer(1.05, MPICH)),
 ];
 
 impl Number {

@@ -47,7 +47,7 @@ pub enum Work {
     File(PathBuf),
     /// The first seed numbers under the launcher of the MPICH with that prefix; what needs
     /// memory that ranks share is left out of the programs.
-    Elsewhere { mpich: PathBuf, count: u64 },
+    Elsewhere { mpich: PathBuf, nodes: u32, count: u64 },
 }
 
 /// How a job ended that found something.
@@ -125,7 +125,12 @@ fn run_once(ranks: u32, work: &Work, sabotage: Sabotage) -> Result<u64, Box<Foun
 fn start(ranks: u32, work: &Work, sabotage: Sabotage, scratch: &Path) -> (Outcome, bool) {
     let name = std::thread::current().name().expect("libtest names its threads").to_owned();
     let mut command = match work {
-        Work::Elsewhere { mpich, .. } => support::mpiexec(mpich, ranks),
+        Work::Elsewhere { mpich, nodes, .. } => {
+            let mut mpiexec = support::mpiexec(mpich, ranks);
+            // MPICH treats the machine as that many nodes.
+            mpiexec.env("MPIR_CVAR_NUM_CLIQUES", nodes.to_string());
+            mpiexec
+        }
         Work::Seeds { .. } | Work::File(_) => {
             let mut rmarun = Command::new(env!("CARGO_BIN_EXE_rmarun"));
             rmarun.args(["-n", &ranks.to_string(), "--require-join", "--tag-output"]);
@@ -147,7 +152,7 @@ fn start(ranks: u32, work: &Work, sabotage: Sabotage, scratch: &Path) -> (Outcom
             (format!("seeds {first} {count} {seconds}"), Duration::from_secs(*seconds) + GRACE)
         }
         Work::File(path) => (format!("file {}", path.display()), SINGLE),
-        Work::Elsewhere { count, .. } => (format!("elsewhere {count}"), ELSEWHERE),
+        Work::Elsewhere { nodes, count, .. } => (format!("elsewhere {nodes} {count}"), ELSEWHERE),
     };
     command
         .env("RUST_BACKTRACE", "0")
@@ -174,7 +179,10 @@ fn work(universe: &Universe) {
             rank.expect_clean(load(Path::new(path)));
             1
         }
-        ("elsewhere", count) => rank.elsewhere(count.parse().expect("it")),
+        ("elsewhere", numbers) => {
+            let (nodes, count) = numbers.split_once(' ').expect("two numbers");
+            rank.elsewhere(nodes != "1", count.parse().expect("it"))
+        }
         (_, numbers) => {
             let numbers: Vec<u64> = numbers.split(' ').map(|n| n.parse().expect("it")).collect();
             rank.seeds(numbers[0], numbers[1], Duration::from_secs(numbers[2]))
@@ -214,10 +222,13 @@ impl Worker<'_> {
         count
     }
 
-    /// How many programs it ran.
-    fn elsewhere(&self, count: u64) -> u64 {
+    /// How many programs it ran, on several nodes or on one.
+    fn elsewhere(&self, on_several: bool, count: u64) -> u64 {
         let ranks = self.universe.world().size();
-        let alone = |seed: &u64| elsewhere::without_padding(generate::program(*seed, ranks));
+        let alone = |seed: &u64| {
+            let program = elsewhere::without_padding(generate::program(*seed, ranks))?;
+            Some(if on_several { elsewhere::on_several_nodes(program) } else { program })
+        };
         let programs = (0..count).filter_map(|seed| Some((seed, alone(&seed)?)));
         programs.fold(0, |ran, (seed, program)| {
             if self.is_first() {

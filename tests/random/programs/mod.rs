@@ -103,11 +103,15 @@ fn random_programs_run_under_another_mpi() {
     }
     let Some(mpich) = support::mpich() else { return };
     // That MPI never sleeps: more ranks than cores take their time.
-    for (ranks, count) in [(2, 300), (3, 100), (4, 30)] {
-        let work = Work::Elsewhere { mpich: mpich.clone(), count };
+    for (ranks, nodes, count) in [(2, 1, 300), (2, 2, 300), (3, 2, 100), (4, 1, 30)] {
+        let work = Work::Elsewhere { mpich: mpich.clone(), nodes, count };
         let ran = job::run(ranks, &work, Sabotage::None);
         let ran = ran.unwrap_or_else(|found| {
-            panic!("{ranks} ranks:\n{}\n{}", text::write(&found.program), found.output)
+            panic!(
+                "{ranks} ranks on {nodes} nodes:\n{}\n{}",
+                text::write(&found.program),
+                found.output
+            )
         });
         println!("{ran} programs on {ranks} ranks");
         assert!(ran > count / 2, "most programs need no padding: {ran}");
