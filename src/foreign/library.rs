@@ -82,6 +82,7 @@ functions! {
         lock_all: "MPI_Win_lock_all" (c_int, Handle);
         unlock_all: "MPI_Win_unlock_all" (Handle);
         flush: "MPI_Win_flush" (c_int, Handle);
+        flush_all: "MPI_Win_flush_all" (Handle);
         sync: "MPI_Win_sync" (Handle);
     }
     init_thread: "MPI_Init_thread" (*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int);
@@ -803,6 +804,13 @@ pub(super) fn write_now(window: Handle, rank: u32, at: u64, from: &[u8]) -> Fore
 /// the job ends.
 pub(super) fn flushed(window: Handle, target: c_int) {
     if let Err(refusal) = checked((functions().flush)(target, window)) {
+        give_up(&refusal);
+    }
+}
+
+/// [`flushed`] for all parts.
+pub(super) fn all_flushed(window: Handle) {
+    if let Err(refusal) = checked((functions().flush_all)(window)) {
         give_up(&refusal);
     }
 }

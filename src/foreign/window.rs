@@ -4,8 +4,8 @@ use super::abi::{self, Handle};
 use super::attached::AttachedTables;
 use super::flight::{Effect, Flight};
 use super::library::{
-    ForeignPart, ForeignSource, add_to_word, allocate, allocate_shared, checked, create,
-    create_dynamic, flushed, functions, is_unified, shared_base,
+    ForeignPart, ForeignSource, add_to_word, all_flushed, allocate, allocate_shared, checked,
+    create, create_dynamic, flushed, functions, is_unified, shared_base,
 };
 use super::lock::RemoteLock;
 use super::{ForeignComm, ForeignError, ForeignResult};
@@ -246,6 +246,11 @@ impl ForeignWindow {
     /// Completes the operations on the part of `rank`.
     pub(super) fn land(&self, rank: u32, flight: &mut Flight) {
         flushed(self.data, rank as c_int);
+        self.landed(rank, flight);
+    }
+
+    /// They are complete.
+    fn landed(&self, rank: u32, flight: &mut Flight) {
         flight.land();
         self.under_way[rank as usize].store(0);
     }
@@ -263,7 +268,21 @@ impl ForeignWindow {
 
     /// [`ForeignWindow::complete_at`] for all parts.
     pub(crate) fn complete_all(&self) {
-        (0..self.comm.size).for_each(|rank| self.complete_at(rank));
+        self.complete_each(0..self.comm.size);
+    }
+
+    /// [`ForeignWindow::complete_at`] for several ranks of the window, together.
+    fn complete_each(&self, ranks: impl Iterator<Item = u32>) {
+        let mut ranks: Vec<u32> = ranks.filter(|rank| !self.is_settled(*rank)).collect();
+        if let [rank] = ranks[..] {
+            self.complete_at(rank);
+        } else if !ranks.is_empty() {
+            // Threads lock them in one order.
+            ranks.sort_unstable();
+            let flights: Vec<_> = ranks.iter().map(|rank| (*rank, self.flight(*rank))).collect();
+            all_flushed(self.data);
+            flights.into_iter().for_each(|(rank, mut flight)| self.landed(rank, &mut flight));
+        }
     }
 
     /// Returns when the part of `rank` has had more landings than those.
@@ -330,7 +349,7 @@ impl ForeignWindow {
 
     /// Completes the operations on `targets`, and sends a complete to each of them.
     pub(crate) fn complete(&self, targets: &[u32]) -> ForeignResult<()> {
-        targets.iter().for_each(|target| self.complete_at(*target));
+        self.complete_each(targets.iter().copied());
         self.order()?;
         targets.iter().try_for_each(|target| self.comm.notify(*target, COMPLETE))
     }
@@ -355,16 +374,25 @@ impl ForeignWindow {
     /// Locks the part of `rank`; blocks while another holds a lock that excludes it. Meanwhile this rank makes
     /// progress.
     pub(crate) fn lock(&self, lock: LockType, rank: u32) -> ForeignResult<()> {
+        self.take(lock, rank)?;
+        self.sync()
+    }
+
+    fn take(&self, lock: LockType, rank: u32) -> ForeignResult<()> {
         RemoteLock { window: self.locks, rank, index: 0 }.take(lock, self.locked.load() == 0)?;
         self.locked.fetch_add(1);
         self.flight(rank).lock = Some(lock);
-        self.sync()
+        Ok(())
     }
 
     /// Completes the operations on the part of `rank`, and unlocks it, unless its lock was only asserted.
     pub(crate) fn unlock(&self, rank: u32) -> ForeignResult<()> {
         self.complete_at(rank);
         self.sync()?;
+        self.release(rank)
+    }
+
+    fn release(&self, rank: u32) -> ForeignResult<()> {
         let lock = self.flight(rank).lock.take();
         lock.map_or(Ok(()), |lock| {
             self.locked.fetch_sub(1);
@@ -374,10 +402,13 @@ impl ForeignWindow {
 
     /// Locks all parts, shared, one after another.
     pub(crate) fn lock_all(&self) -> ForeignResult<()> {
-        (0..self.comm.size).try_for_each(|rank| self.lock(LockType::Shared, rank))
+        (0..self.comm.size).try_for_each(|rank| self.take(LockType::Shared, rank))?;
+        self.sync()
     }
 
     pub(crate) fn unlock_all(&self) -> ForeignResult<()> {
-        (0..self.comm.size).try_for_each(|rank| self.unlock(rank))
+        self.complete_all();
+        self.sync()?;
+        (0..self.comm.size).try_for_each(|rank| self.release(rank))
     }
 }

@@ -383,7 +383,9 @@ impl<'w> Communication<'w> {
     /// The slow path of [`Communication::transfer`]: any layouts, unmapped memory, and errors.
     #[inline(never)]
     pub(super) fn transfer_slowly(self, transfer: &Transfer<'_>) -> Result<()> {
-        if let Some(moved) = self.move_elsewhere(transfer) {
+        if self.memory.is_elsewhere()
+            && let Some(moved) = self.move_elsewhere(transfer)
+        {
             return moved;
         }
         let bytes = transfer.own.layout.bytes().unwrap_or(0);
@@ -408,7 +410,7 @@ impl<'w> Communication<'w> {
     }
 
     /// Moves a slice to or from memory of another MPI, if nothing is wrong; `None` if it has not.
-    #[inline]
+    #[inline(never)]
     fn move_elsewhere(self, transfer: &Transfer<'_>) -> Option<Result<()>> {
         let &Transfer { call, own, target: rank, disp, .. } = transfer;
         let bytes = own.layout.same_slice(&transfer.layout)?;

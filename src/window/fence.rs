@@ -84,8 +84,12 @@ impl Transport {
     /// A rank that has a fence epoch open, and so may put at any time without a lock. Called when all
     /// have arrived at the latest fence of this rank ([`Synchronization::await_latest_fence`]), after a
     /// MEM_SYNC.
-    pub(super) fn rank_in_fence_epoch(&self) -> Option<u32> {
+    pub(super) fn rank_in_fence_epoch(&self, own: u32) -> Option<u32> {
         let passed = self.fences.load();
+        if self.has_own_block() {
+            let is_own = self.words_of(own).open.is_in_fence_epoch(passed);
+            return self.opened_elsewhere().into_iter().chain(is_own.then_some(own)).min();
+        }
         (0..)
             .zip(self.ranks.iter())
             .find_map(|(rank, words)| words.open.is_in_fence_epoch(passed).then_some(rank))

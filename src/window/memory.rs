@@ -287,6 +287,12 @@ impl ExposedMemory {
         }
     }
 
+    /// Whether the parts are another MPI's.
+    #[inline]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        matches!(self.unmapped, Unmapped::Foreign { .. })
+    }
+
     /// The words by which accumulates on the part of `rank` exclude each other.
     #[inline]
     pub(crate) fn exclusion(&self, rank: u32) -> &crate::sync::Exclusion {

@@ -31,6 +31,10 @@ pub(super) struct Transport {
     pub(super) tree: PlacedSlice<TreeLine>,
     /// Fences that this rank has arrived at.
     pub(super) fences: Word32,
+    /// Of another MPI's window, one more than the first other rank whose latest fence has opened an epoch, or zero. That
+    /// it leaves the epoch before its next fence is not announced. The words of other ranks, of which there may be
+    /// many, are not touched.
+    opened: Word32,
     /// What this process knows of its rank's node in queues of exclusive lockers.
     pub(super) node: OwnNode,
     /// The ranks that the fast path of flush serves: all or none.
@@ -56,8 +60,8 @@ impl Transport {
     ) -> Transport {
         let is_fast = aside.is_none() && !is_observed;
         let flushable = if is_fast { ranks.len() } else { 0 };
-        let (fences, node) = (Word32::default(), OwnNode::default());
-        Transport { words, ranks, tree, fences, node, flushable, aside }
+        let (fences, opened, node) = (Word32::default(), Word32::default(), OwnNode::default());
+        Transport { words, ranks, tree, fences, opened, node, flushable, aside }
     }
 
     #[inline]
@@ -72,6 +76,11 @@ impl Transport {
             Some(Aside::Foreign(window)) => Some(window),
             _ => None,
         }
+    }
+
+    /// The first other rank of another MPI's window whose latest fence has opened an epoch.
+    pub(super) fn opened_elsewhere(&self) -> Option<u32> {
+        self.opened.load().checked_sub(1)
     }
 
     /// Whether the window's block belongs to this rank alone.
@@ -183,11 +192,10 @@ impl Transport {
     fn fence_by(&self, calls: &Calls, window: &foreign::ForeignWindow, opens: bool) -> Result<()> {
         let opened = calls.foreign(Call::Fence, window.fence(u8::from(opens)));
         self.announce_fence(calls, opens);
-        for (rank, opens) in (0..).zip(opened.as_deref().unwrap_or_default()) {
-            // Valid until its next fence: that it leaves the epoch earlier is not announced.
-            self.words_of(rank).open.fenced(self.fences.load(), *opens != 0);
-        }
-        opened.map(drop)
+        let (own, opened) = (calls.rank().index(), opened?);
+        let other = (0..).zip(&opened).find(|(rank, opens)| *rank != own && **opens != 0);
+        self.opened.store(other.map_or(0, |(rank, _)| rank as u32 + 1));
+        Ok(())
     }
 
     /// Counts a fence, and announces to the others whether it opens an epoch.

@@ -781,7 +781,7 @@ impl Win {
     /// A rank that has a fence epoch open, and so may put at any time without a lock. Called when all
     /// have arrived at the latest fence of this rank ([`Win::await_latest_fence`]), after a MEM_SYNC.
     pub(crate) fn rank_in_fence_epoch(&self) -> Option<u32> {
-        self.sync.transport.rank_in_fence_epoch()
+        self.sync.transport.rank_in_fence_epoch(self.calls.rank().0)
     }
 
     /// Whether every rank has the window as a [`Window`](crate::Window). Threads that use the untyped
