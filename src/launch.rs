@@ -81,6 +81,9 @@ pub const LAST_CALLS: usize = crate::shm::LAST_CALLS;
 /// Most ranks of a job.
 pub const MAX_RANKS: u32 = crate::sync::MAX_RANKS;
 
+/// Most ranks of a job of another MPI: a lock of its parts counts each of them twice (`sync/far_lock.rs`).
+const MOST_FOREIGN: u32 = 1 << 20;
+
 /// The kind of file behind the segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
@@ -322,8 +325,8 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
         Error::NotInJob { what: what.replace(char::is_control, " ") }
     })?;
     let (rank, ranks) = (world.rank, world.size);
-    if ranks > MAX_RANKS {
-        let what = format!("it has {ranks} ranks, and more than {MAX_RANKS} are too many");
+    if ranks > MOST_FOREIGN {
+        let what = format!("it has {ranks} ranks, and more than {MOST_FOREIGN} are too many");
         return Err(Error::NotInJob { what });
     }
     Ok(Membership { rank, ranks, foreign: Some(world), node, ..alone()? })

@@ -9,6 +9,7 @@ mod flights;
 mod messages;
 mod nodes;
 mod program;
+mod simulated;
 mod waits;
 
 use crate::support::{Outcome, mpich, mpiexec, run};

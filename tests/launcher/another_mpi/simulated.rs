@@ -1,0 +1,112 @@
+//! The memory of one rank of a large job: rank 0 alone, with a library in which the others are as if they called the same.
+//! `docs/scale.md` has what it prints.
+
+use super::{part, relaunched};
+use crate::building::folder;
+use onesided::prelude::*;
+use std::process::Command;
+
+/// Ranks of a node.
+const NEAR: u32 = 128;
+/// Of each kind, so that their sizes are means.
+const WINDOWS: usize = 4;
+/// What each rank of the job may add to a rank's memory, in bytes: of the job, of a window, and of one in use.
+const MOST: [u64; 3] = [5, 200, 64];
+/// Beside that, in bytes: the allocators keep some.
+const SPARE: u64 = 256 << 10;
+
+/// Bytes of these entries of the status of this process.
+fn status(names: &[&str]) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a process has a status");
+    let kib = |name: &&str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line of it");
+        line.trim_end_matches("kB").trim().parse().expect("a number")
+    };
+    1024 * names.iter().map(kib).sum::<u64>()
+}
+
+/// Bytes of memory of this process: its own, and those of its segment.
+fn memory() -> u64 {
+    status(&["RssAnon:", "RssShmem:"])
+}
+
+/// What `make` adds for each of what it returns, which stays.
+fn growth<T>(all: &mut Vec<T>, mut make: impl FnMut() -> T) -> u64 {
+    // The first one may also touch what all share.
+    all.push(make());
+    let before = memory();
+    all.extend((0..WINDOWS).map(|_| make()));
+    memory().saturating_sub(before) / WINDOWS as u64
+}
+
+/// What `using` adds for each of them.
+fn grown<T>(all: &mut [T], using: impl FnMut(&mut T)) -> u64 {
+    let before = memory();
+    all.iter_mut().for_each(using);
+    memory().saturating_sub(before) / all.len() as u64
+}
+
+/// Builds what a rank has, and prints its bytes.
+fn measure() {
+    let started = memory();
+    let universe = Universe::init().expect("a rank joins its job");
+    let world = universe.world();
+    let joined = memory() - started;
+    let window = || Window::<u64>::allocate(world, 1).expect("a window");
+    let (mut windows, mut comms) = (Vec::new(), Vec::new());
+    let of_window = growth(&mut windows, window);
+    let of_comm = growth(&mut comms, || world.dup().expect("a communicator"));
+    let last = Rank(world.size() - 1);
+    let of_use = [
+        grown(&mut windows, |window| {
+            window.fence().expect("a fence").close().expect("a fence");
+        }),
+        grown(&mut windows, |window| {
+            window.lock_all().expect("all locks").unlock_all().expect("all unlocks");
+        }),
+        grown(&mut windows, |window| {
+            let epoch = window.fence().expect("a fence");
+            (0..=last.0).for_each(|rank| epoch.put(&[7], Rank(rank), 0).expect("a put"));
+            epoch.close().expect("a fence");
+        }),
+    ];
+    let most = status(&["VmHWM:"]) - started;
+    let [fence, lock_all, puts] = of_use;
+    println!("measured {joined} {of_window} {fence} {lock_all} {puts} {of_comm} {most}");
+    windows.into_iter().for_each(|window| window.free().expect("an end"));
+    comms.into_iter().for_each(|comm| comm.free().expect("an end"));
+}
+
+#[test]
+fn memory_of_a_rank_of_a_large_job() {
+    if part().is_some() {
+        return measure();
+    }
+    let library = folder("simulated").join("libsimulated.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/launcher/another_mpi/simulated.c");
+    match Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).output() {
+        Ok(output) => assert!(output.status.success(), "{output:?}"),
+        Err(error) => return eprintln!("skipped: no C compiler: cc: {error}"),
+    }
+    println!(
+        "ranks, bytes: joined, a window, after a fence, lock_all, a put to each; a communicator; the most"
+    );
+    for ranks in [1, 1000, 100_000] {
+        let mut rank = Command::new("env");
+        rank.env("PMI_RANK", "0").env("ONESIDED_MPI", &library);
+        rank.env("SIMULATED_RANKS", ranks.to_string()).env("SIMULATED_NEAR", NEAR.to_string());
+        let outcome = relaunched(rank, "measure");
+        let numbers = outcome.output.lines().find_map(|line| line.split("measured ").nth(1));
+        let numbers = numbers.unwrap_or_else(|| panic!("{}:\n{}", outcome.status, outcome.output));
+        println!("{ranks}: {numbers}");
+        let numbers: Vec<u64> = numbers.split(' ').map(|n| n.parse().expect("a number")).collect();
+        let [joined, window, fence, lock_all, puts, comm, _] = numbers[..] else {
+            panic!("{numbers:?}")
+        };
+        let used = fence.max(lock_all).max(puts);
+        for (bytes, most) in [joined, window, used].into_iter().zip(MOST) {
+            assert!(bytes <= most * ranks + SPARE, "{bytes} bytes, {ranks} ranks");
+        }
+        assert!(comm <= SPARE, "a duplicate shares the list of its ranks: {comm} bytes");
+    }
+}
