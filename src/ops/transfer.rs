@@ -2,7 +2,7 @@
 //!
 //! [`Communication::transfer`] is the route. It begins with the fast path: a slice on both sides,
 //! mapped, and nothing wrong. [`Communication::transfer_slowly`] is the slow path, for everything else
-//! and for errors.
+//! and for errors; a slice of another MPI's memory leaves it first ([`Communication::move_elsewhere`]).
 #![allow(unsafe_code, reason = "copies between an origin buffer and checked target memory")]
 
 use super::borrowed::Buffers;

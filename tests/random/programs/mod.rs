@@ -103,7 +103,7 @@ fn random_programs_run_under_another_mpi() {
     }
     let Some(mpich) = support::mpich() else { return };
     // That MPI never sleeps: more ranks than cores take their time.
-    for (ranks, nodes, count) in [(2, 1, 300), (2, 2, 300), (3, 2, 100), (4, 1, 30)] {
+    for (ranks, nodes, count) in [(2, 1, 300), (2, 2, 300), (3, 2, 100), (4, 1, 30), (4, 4, 30)] {
         let work = Work::Elsewhere { mpich: mpich.clone(), nodes, count };
         let ran = job::run(ranks, &work, Sabotage::None);
         let ran = ran.unwrap_or_else(|found| {
