@@ -78,7 +78,7 @@ const FULL: &[(Suite, &[u32])] = &[
 /// Under MPICH's launcher alone, only where they are named: they compare two ways into the same library.
 const FOREIGN: &[(Suite, &[u32])] = &[(Suite::Foreign, &[2]), (Suite::ForeignFar, &[2])];
 
-fn is_foreign(suite: Suite) -> bool {
+pub fn is_foreign(suite: Suite) -> bool {
     FOREIGN.iter().any(|(one, _)| *one == suite)
 }
 

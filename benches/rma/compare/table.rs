@@ -2,6 +2,7 @@
 //! suite.
 
 use super::peer::{C, KINDS, MPICH, OPEN_MPI};
+use super::rounds::is_foreign;
 use super::{CHECK, Results, numbers, summary};
 use crate::report::{self, Row, Unit, find, limit, table};
 use crate::suites::Suite;
@@ -26,8 +27,12 @@ pub struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Our median, by that of the best peer; infinite where only a peer has a result.
+    /// Our median, by that of the best peer; infinite where only a peer has a result. None of programs that this
+    /// library runs in Rust only.
     pub fn of_best_peer(&self) -> Option<f64> {
+        if self.row.suite.is_some_and(is_foreign) {
+            return None;
+        }
         let [ours, peers @ ..] = &self.values;
         let best = peers.iter().flatten().map(|row| row.median()).min_by(f64::total_cmp)?;
         Some(ours.map_or(f64::INFINITY, |ours| ours.median() / best))
