@@ -170,7 +170,10 @@ pub fn rows(view: View<'_>) -> Vec<Row> {
             place: waiting
                 .map(|waiting| waiting.awaited.place.clone())
                 .filter(|place| !place.is_empty()),
-            nanoseconds: waiting.map(|waiting| now.saturating_sub(waiting.awaited.since)),
+            nanoseconds: waiting
+                .map(|waiting| waiting.awaited.since)
+                .or(status.since)
+                .map(|since| now.saturating_sub(since)),
             // Another thread of the rank may be in another call, or in none.
             status: match waiting {
                 Some(Waiting { call, window, .. }) => {

@@ -258,7 +258,7 @@ fn how(how: How) -> String {
 /// The call in which a rank ended. Empty in a job of programs that do not use the library, and for a
 /// program that exits outside any call, as programs do.
 fn place(end: &RankEnd, joined: usize) -> String {
-    let RankStatus { joined: has_joined, finished, call, window } = &end.status;
+    let RankStatus { joined: has_joined, finished, call, window, .. } = &end.status;
     match (has_joined, finished, call) {
         (false, ..) if joined == 0 => String::new(),
         (false, ..) => " before it joined the job".to_owned(),

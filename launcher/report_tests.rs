@@ -3,7 +3,7 @@
 use super::*;
 
 fn status(joined: bool, finished: bool, call: Call, window: Option<&str>) -> RankStatus {
-    RankStatus { joined, finished, call, window: window.map(str::to_owned) }
+    RankStatus { joined, finished, call, window: window.map(str::to_owned), since: None }
 }
 
 fn end(how: How, status: RankStatus) -> RankEnd {

@@ -389,6 +389,11 @@ impl<'a> Supervisor<'a> {
 
 fn status(job: &Job, rank: u32) -> RankStatus {
     // A damaged segment has no information on the rank.
-    let unknown = RankStatus { joined: false, finished: false, call: Call::None, window: None };
-    job.status(rank).unwrap_or(unknown)
+    job.status(rank).unwrap_or(RankStatus {
+        joined: false,
+        finished: false,
+        call: Call::None,
+        window: None,
+        since: None,
+    })
 }

@@ -8,7 +8,7 @@ use crate::foreign;
 use crate::launch::{self, Figures, JobWatch, Membership};
 use crate::prim::{
     Account, Awaited, AwaitedKind, Backoff, Failure, JobFailed, ParkWord, Placement, Progress,
-    Step, WaitLog, WaitRecord, Waiter, Word32, step,
+    Step, WaitLog, WaitRecord, Waiter, Word32, monotonic, step,
 };
 use crate::rank::Rank;
 use crate::shm::{
@@ -156,6 +156,10 @@ impl Context {
             return Err(Error::NotInJob { what });
         }
         self.slot.pid.store(std::process::id());
+        // Without a launcher nobody tells the time any more.
+        if self.foreign.is_none() && launch::launcher().is_some() {
+            self.calls.tell(monotonic());
+        }
         Ok(())
     }
 

@@ -154,7 +154,10 @@ impl Screen {
             Order::Processors => or_none(rates.processors),
             Order::Calls => or_none(rates.calls),
             Order::Bytes => or_none(rates.bytes),
-            Order::Wait => or_none(row.nanoseconds.map(|time| time as f64)),
+            Order::Wait => {
+                let waits = row.waits_for.is_some();
+                or_none(row.nanoseconds.filter(|_| waits).map(|time| time as f64))
+            }
         }
     }
 
@@ -247,7 +250,7 @@ mod tests {
             rank,
             pid: Some(100 + rank),
             is_stopped: false,
-            status: RankStatus { joined: true, finished: false, call, window: None },
+            status: RankStatus { joined: true, finished: false, call, window: None, since: None },
             waits_for: waits.then(|| "rank 0 to arrive".to_owned()),
             place: waits.then(|| "src/main.rs:7".to_owned()),
             nanoseconds: waits.then_some(2_500_000_000),

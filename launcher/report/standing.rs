@@ -12,9 +12,10 @@ pub struct Row {
     pub pid: Option<u32>,
     pub is_stopped: bool,
     pub status: RankStatus,
-    /// If it sleeps in a wait: what for, the program's line, and for how long.
+    /// If it sleeps in a wait: what for, and the program's line.
     pub waits_for: Option<String>,
     pub place: Option<String>,
+    /// For how long it has slept there, or else has been in its call or in none, where that is long enough to be known.
     pub nanoseconds: Option<u64>,
 }
 
@@ -46,13 +47,21 @@ pub fn is_outside(status: &RankStatus) -> bool {
 }
 
 fn standing(status: &RankStatus) -> String {
-    let RankStatus { joined, finished, call, window } = status;
+    let RankStatus { joined, finished, call, window, .. } = status;
     match (joined, finished, call, window) {
         (false, ..) => "not in the job yet".to_owned(),
         (true, true, ..) => "no longer in the job".to_owned(),
         (true, false, Call::None | Call::NotRecorded, _) => call.to_string(),
         (true, false, call, Some(window)) => format!("in {call} on window '{window}'"),
         (true, false, call, None) => format!("in {call}"),
+    }
+}
+
+/// The same of a time that is known to some tenths of a second: "0.3 s".
+pub fn roughly(nanoseconds: u64) -> String {
+    match nanoseconds {
+        0..10_000_000_000 => format!("{:.1} s", nanoseconds as f64 / 1e9),
+        _ => duration(nanoseconds),
     }
 }
 
@@ -82,7 +91,10 @@ mod tests {
 
     #[test]
     fn columns_are_aligned() {
-        let status = |joined, call| RankStatus { joined, finished: false, call, window: None };
+        let status = |joined, call| {
+            let (finished, window, since) = (false, None, None);
+            RankStatus { joined, finished, call, window, since }
+        };
         let waiting = Row {
             rank: 0,
             pid: Some(4321),

@@ -23,6 +23,9 @@ pub struct RankStatus {
     pub call: Call,
     /// The name of the call's window.
     pub window: Option<String>,
+    /// Since when it has been in that call, or in none, in nanoseconds of CLOCK_MONOTONIC: some tenths of a second too
+    /// early in a call, and too late in none. `None` if it has not been for that long.
+    pub since: Option<u64>,
 }
 
 /// Whether a rank sleeps, in a few words of the segment.
@@ -51,6 +54,9 @@ pub struct LastCall {
     pub target: Option<u32>,
     /// The bytes that it moves.
     pub bytes: Option<u64>,
+    /// When it began, in nanoseconds of CLOCK_MONOTONIC; some tenths of a second too early. `None` in a job without a
+    /// launcher.
+    pub began: Option<u64>,
     /// It has not ended.
     pub is_under_way: bool,
 }
@@ -94,9 +100,11 @@ impl<'a> View<'a> {
             true => CallWord::read(slot.calls.present()),
             false => (Call::NotRecorded, 0),
         };
+        let (joined, finished) = (slot.joined.is_set(), slot.finished.is_set());
         Ok(RankStatus {
-            joined: slot.joined.is_set(),
-            finished: slot.finished.is_set(),
+            joined,
+            finished,
+            since: slot.calls.since().filter(|_| joined && !finished),
             call,
             window: self.name_of(window),
         })
@@ -105,6 +113,15 @@ impl<'a> View<'a> {
     /// Whether the ranks record their last calls.
     pub fn is_recorded(&self) -> bool {
         !self.segment.layout().is_unrecorded
+    }
+
+    /// Tells the ranks the time, from which their last calls have theirs. For the launcher alone.
+    pub fn tell_time(&self) {
+        let now = monotonic();
+        let slots = (0..self.ranks()).filter(|_| self.is_recorded());
+        let joined =
+            slots.filter_map(|rank| self.slot(rank).ok()).filter(|slot| slot.joined.is_set());
+        joined.for_each(|slot| slot.calls.tell(now));
     }
 
     /// How many calls of rank `rank` have ended; `None` if they are not recorded.
@@ -122,10 +139,10 @@ impl<'a> View<'a> {
     pub fn last_calls(&self, rank: u32) -> Result<Vec<LastCall>> {
         let calls = self.slot(rank)?.calls.read();
         let named = |recorded: &RecordedCall| {
-            let RecordedCall { call, window, operation, is_under_way } = *recorded;
+            let RecordedCall { call, window, operation, began, is_under_way } = *recorded;
             let target = operation.and_then(|(target, _)| target);
             let bytes = operation.map(|(_, bytes)| bytes).filter(|bytes| *bytes != 0);
-            LastCall { call, window: self.name_of(window), target, bytes, is_under_way }
+            LastCall { call, window: self.name_of(window), target, bytes, began, is_under_way }
         };
         Ok(calls.iter().map(named).collect())
     }

@@ -37,7 +37,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few shards.
 pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 16;
+pub(crate) const VERSION: u32 = 17;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -421,7 +421,7 @@ const _: () = {
     assert!(size_of::<Header>() as u64 <= GRANULE);
     assert!(size_of::<MailWords>() as u64 == GRANULE);
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
-    assert!(size_of::<RankSlot>() as u64 == 21 * GRANULE);
+    assert!(size_of::<RankSlot>() as u64 == 25 * GRANULE);
     assert!(std::mem::offset_of!(RankSlot, writing).is_multiple_of(GRANULE as usize));
     assert!(crate::sync::MAX_RANKS <= crate::prim::WaitRecord::MOST_RANKS);
     assert!((size_of::<CommWords>() as u64).is_multiple_of(GRANULE));

@@ -2,6 +2,9 @@
 //!
 //! A rank writes alone. Of two threads in calls at once one may overwrite the other's entry; an entry never
 //! mixes two calls in its first word, and a reader drops one whose number is not that of its place.
+//!
+//! A put takes less time than a clock is read in. So the launcher tells each rank the time, several times a second, and
+//! an entry has the time that was told last before it began.
 
 use super::slot::CallWord;
 use crate::call::Call;
@@ -18,6 +21,8 @@ struct CallEntry {
     call: CallWord,
     /// Target and bytes of an operation.
     operation: Word64,
+    /// The told time when it began.
+    began: Word64,
 }
 
 /// The last calls of a rank. Zero bytes are its initial state: there has been none.
@@ -26,6 +31,12 @@ pub(crate) struct CallRecorder {
     entries: [CallEntry; LAST_CALLS],
     /// How many calls have ended. The next one is under way if its entry has this number.
     ended: Word64,
+    /// The time that was told last: nanoseconds of CLOCK_MONOTONIC, zero while none was.
+    told: Word64,
+    /// Written by the launcher: how many calls had ended when it told the time last, and since when it has found that
+    /// number.
+    seen: Word64,
+    seen_since: Word64,
 }
 
 /// A recorded call.
@@ -36,6 +47,8 @@ pub(crate) struct RecordedCall {
     pub(crate) window: u64,
     /// Of an operation, the rank of the window or communicator, and the bytes.
     pub(crate) operation: Option<(Option<u32>, u64)>,
+    /// The told time when it began.
+    pub(crate) began: Option<u64>,
     pub(crate) is_under_way: bool,
 }
 
@@ -60,6 +73,9 @@ impl Default for CallRecorder {
         CallRecorder {
             entries: std::array::from_fn(|_| CallEntry::default()),
             ended: Word64::default(),
+            told: Word64::default(),
+            seen: Word64::default(),
+            seen_since: Word64::default(),
         }
     }
 }
@@ -74,7 +90,9 @@ impl CallRecorder {
     #[inline(always)]
     pub(crate) fn begin(&self, call: Call, window: u64) {
         let number = self.ended.load();
-        self.entry(number).call.set_numbered(call, window, number);
+        let entry = self.entry(number);
+        entry.began.store(self.told.load());
+        entry.call.set_numbered(call, window, number);
     }
 
     /// The same of an operation of that many bytes on rank `target` of the window.
@@ -83,6 +101,7 @@ impl CallRecorder {
         let number = self.ended.load();
         let entry = self.entry(number);
         entry.operation.store(operation_word(operation));
+        entry.began.store(self.told.load());
         entry.call.set_operation(call, window, number);
     }
 
@@ -90,6 +109,28 @@ impl CallRecorder {
     #[inline(always)]
     pub(crate) fn end(&self) {
         self.ended.store(self.ended.load() + 1);
+    }
+
+    /// The time is `now`, by the launcher or, when it joins the job of one, by the rank.
+    pub(crate) fn tell(&self, now: u64) {
+        let ended = self.ended.load();
+        if self.told.load() == 0 || self.seen.load() != ended {
+            self.seen.store(ended);
+            self.seen_since.store(now);
+        }
+        self.told.store(now);
+    }
+
+    /// Since when the rank has been in the present call, or in none. `None` if that has changed since the time was told
+    /// last.
+    pub(crate) fn since(&self) -> Option<u64> {
+        let ended = self.ended.load();
+        let told = Some(self.told.load()).filter(|told| *told != 0)?;
+        let entry = self.entry(ended);
+        match entry.call.word_of(ended).unwrap_or_default() {
+            0 => (self.seen.load() == ended).then(|| self.seen_since.load()),
+            _ => Some(entry.began.load()).filter(|began| *began != 0 && *began < told),
+        }
     }
 
     /// How many calls have ended.
@@ -115,7 +156,9 @@ impl CallRecorder {
             let (call, window) = CallWord::read(word);
             let operation = CallWord::is_operation(word).then(|| read_operation(operation));
             let is_under_way = number == next;
-            (call != Call::None).then_some(RecordedCall { call, window, operation, is_under_way })
+            let began = Some(entry.began.load()).filter(|began| *began != 0);
+            let recorded = RecordedCall { call, window, operation, began, is_under_way };
+            (call != Call::None).then_some(recorded)
         };
         (first..=next).filter_map(read).collect()
     }
@@ -139,11 +182,17 @@ mod tests {
         for (at, one) in read[..LAST_CALLS - 1].iter().enumerate() {
             let bytes = 1000 - (LAST_CALLS - 1) as u64 + at as u64;
             let operation = Some((Some(3), bytes));
-            let put = RecordedCall { call: Call::Put, window: 256, operation, is_under_way: false };
+            let (call, window, began) = (Call::Put, 256, None);
+            let put = RecordedCall { call, window, operation, began, is_under_way: false };
             assert_eq!(*one, put);
         }
-        let fence =
-            RecordedCall { call: Call::Fence, window: 256, operation: None, is_under_way: true };
+        let fence = RecordedCall {
+            call: Call::Fence,
+            window: 256,
+            operation: None,
+            began: None,
+            is_under_way: true,
+        };
         assert_eq!(read.last(), Some(&fence));
         assert_eq!(CallWord::read(recorder.present()), (Call::Fence, 256));
         recorder.end();
@@ -160,5 +209,26 @@ mod tests {
         recorder.begin(Call::Unlock, 128);
         let calls: Vec<Call> = recorder.read().iter().map(|one| one.call).collect();
         assert_eq!(calls, [Call::Lock, Call::Unlock]);
+    }
+    #[test]
+    fn a_call_has_the_time_that_was_told_before_it() {
+        let recorder = CallRecorder::default();
+        recorder.begin(Call::Barrier, 0);
+        recorder.end();
+        assert_eq!(recorder.since(), None);
+        recorder.tell(100);
+        recorder.begin_operation(Call::Put, 128, (1, 8));
+        assert_eq!(recorder.since(), None, "it may have begun just now");
+        recorder.tell(200);
+        assert_eq!(recorder.since(), Some(100));
+        recorder.end();
+        assert_eq!(recorder.since(), None, "it may have ended just now");
+        for now in [300, 400] {
+            recorder.tell(now);
+            assert_eq!(recorder.since(), Some(300), "outside the library");
+        }
+        recorder.begin(Call::Fence, 128);
+        let began: Vec<_> = recorder.read().iter().map(|one| one.began).collect();
+        assert_eq!(began, [None, Some(100), Some(400)]);
     }
 }

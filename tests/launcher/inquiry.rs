@@ -1,11 +1,12 @@
 //! `rmarun --status`, asked while a job runs.
 
 use crate::harness::{Started, eventually, finish, rank_function_in, rmarun, run};
-use crate::support::printed::cells_of;
+use crate::support::printed::{cells_of, without_age};
 use nix::sys::signal::Signal;
-use onesided::{Universe, Window, WindowOptions};
+use onesided::{Access, Rank, Universe, Window, WindowOptions};
 use std::io::BufRead;
 use std::process::Command;
+use std::time::Duration;
 
 #[test]
 #[ignore = "a rank"]
@@ -47,7 +48,7 @@ fn it_tells_what_every_rank_does() {
         eventually("all have come where they stay", || {
             let table = table();
             let waits = |rank| row(&table, rank).get(4).is_some_and(|what| what != "-");
-            waits(0) && waits(2) && table.contains("outside the library")
+            waits(0) && waits(2) && row(&table, 1).get(3).is_some_and(|lasts| seconds(lasts) > 0.0)
         });
         let table = table();
         assert!(table.starts_with("rank  pid"), "{table}");
@@ -60,21 +61,79 @@ fn it_tells_what_every_rank_does() {
             [&first[2], &first[4], &first[5]],
             ["in barrier", "ranks 1 and 2 to arrive", &at("0 => world.barrier")],
         );
-        assert_eq!(second[2..], ["outside the library", "-", "-", "-"]);
+        assert_eq!([&second[2], &second[4], &second[5]], ["outside the library", "-", "-"]);
         assert_eq!(
             [&third[2], &third[4], &third[5]],
             ["in fence on window 'halo'", "ranks 0 and 1 to arrive", &at("_ => window.fence")],
         );
-        assert!(first[3].ends_with(" s") && third[3].ends_with(" s"), "{table}");
+        let lasts = [&first, &second, &third].map(|row| seconds(&row[3]));
+        assert!(lasts.iter().all(|lasts| *lasts >= 0.0), "{table}");
         let with_calls = run(&["--status", &asked.to_string(), "--calls", "1"]).stdout;
-        let calls: Vec<_> = with_calls.lines().skip(4).map(cells_of).collect();
-        assert_eq!(calls[0], ["rank", "last calls", "window", "target", "bytes", "times"]);
+        let calls: Vec<_> = with_calls.lines().skip(4).map(cells_of).map(without_age).collect();
+        assert_eq!(calls[0], ["rank", "last calls", "window", "target", "bytes", "times", "began"]);
         assert_eq!(calls[1], ["0", "in barrier", "-", "-", "-", "1"], "{with_calls}");
         assert_eq!(calls[3], ["2", "in fence", "halo", "-", "-", "1"], "{with_calls}");
         // A rank knows the job too.
-        assert_eq!(row(&status(first[1].parse().unwrap()).stdout, 1), second);
+        let again = row(&status(first[1].parse().unwrap()).stdout, 1);
+        assert_eq!((&again[..3], &again[4..]), (&second[..3], &second[4..]));
     }
     a_signal_asks_too(started);
+}
+
+/// "0.34 s", of a job that has not lasted for ten seconds.
+fn seconds(cell: &str) -> f64 {
+    cell.strip_suffix(" s").and_then(|cell| cell.parse().ok()).unwrap_or(f64::NAN)
+}
+
+#[test]
+#[ignore = "a rank"]
+fn begin_calls_apart() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    let mut window: Window<u64> = WindowOptions::new().name("halo").allocate(world, 1).unwrap();
+    std::thread::sleep(APART);
+    let epoch = window.lock_all().unwrap();
+    for _ in 0..3 {
+        epoch.put(&[1], Rank(0), 0).unwrap();
+    }
+    std::thread::sleep(APART);
+    epoch.put(&[1], Rank(0), 0).unwrap();
+    nix::unistd::pause();
+}
+
+const APART: Duration = Duration::from_millis(1500);
+
+/// Of the time between two calls a table has all but some tenths of a second, and so has that of a rank in no call.
+#[test]
+fn it_tells_when_calls_began() {
+    let command = rank_function_in("inquiry", "begin_calls_apart");
+    let mut arguments = vec!["-n", "1", "--"];
+    arguments.extend(command.iter().map(String::as_str));
+    let started = Started::new(rmarun(&arguments));
+    let pid = started.pid().as_raw().to_string();
+    let tables = || run(&["--status", &pid, "--calls", "9"]).stdout;
+    eventually("the rank has been in no call for long", || {
+        let table = tables();
+        table.contains("4      ") && seconds(&row(&table, 0)[3]) > APART.as_secs_f64()
+    });
+    let table = tables();
+    let of = |call: &str| {
+        let line = table.lines().find(|line| line.contains(call)).unwrap_or_default();
+        let began = cells_of(line).pop().unwrap_or_default();
+        let began = began.strip_suffix(" ago").unwrap_or_default();
+        let (first, last) = began.split_once(" to ").unwrap_or((began, began));
+        [first, last].map(|one| match one.ends_with('s') {
+            true => seconds(one),
+            false => seconds(&format!("{one} s")),
+        })
+    };
+    // A time is told five times a second, and later where other processes have the processor.
+    let is_apart = |before: f64, after: f64| (0.9..3.0).contains(&(before - after));
+    let (window, put) = (of("window allocate"), of("put"));
+    assert!(window[0] == window[1] && is_apart(window[1], put[0]), "{table}");
+    assert!(is_apart(put[0], put[1]), "{table}");
+    started.signal(Signal::SIGTERM);
+    finish(started).expect(143);
 }
 
 /// SIGUSR1 prints the same on standard error, and the job goes on.
@@ -86,7 +145,10 @@ fn a_signal_asks_too(mut started: Started) {
         .collect();
     assert!(printed.iter().any(|line| line.starts_with("rmarun: rank  pid")), "{printed:?}");
     assert!(
-        printed.contains(&"rmarun: 0     in barrier       -       -       -      1".to_owned()),
+        printed.iter().any(|line| {
+            line.starts_with("rmarun: 0     in barrier       -       -       -      1      ")
+                && line.ends_with(" s ago")
+        }),
         "{printed:?}"
     );
     started.signal(Signal::SIGTERM);

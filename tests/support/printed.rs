@@ -13,7 +13,13 @@ const TABLE: &str = "rmarun:   ";
 /// The rows of these tables, each as its cells.
 pub fn last_calls(stderr: &str) -> Vec<Vec<&str>> {
     let rows = stderr.lines().filter_map(|line| line.strip_prefix(TABLE));
-    rows.map(cells_of).filter(|cells| cells[0] != "rank").collect()
+    rows.map(cells_of).filter(|cells| cells[0] != "rank").map(without_age).collect()
+}
+
+/// A row without its last cell, how long ago the call began, which differs from run to run.
+pub fn without_age(mut row: Vec<&str>) -> Vec<&str> {
+    row.pop_if(|cell| cell.ends_with(" s ago"));
+    row
 }
 
 /// The cells of a row of a table.
