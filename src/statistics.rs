@@ -34,7 +34,7 @@ const LONG: u64 = 50_000;
 thread_local! {
     /// The outermost call that this thread is in, or was in last.
     static CURRENT: Cell<CurrentCall> =
-        const { Cell::new(CurrentCall { depth: 0, what: 0, bytes: 0, begun: 0, peer: None }) };
+        const { Cell::new(CurrentCall { depth: 0, what: 0, bytes: 0, others: 0, begun: 0, peer: None }) };
 }
 
 #[derive(Clone, Copy)]
@@ -44,6 +44,8 @@ struct CurrentCall {
     /// [`CallWord::of`] the call and its window.
     what: u64,
     bytes: u64,
+    /// Bytes of messages that it has received, or of a collective: of no pair of ranks, or counted there by the sender.
+    others: u64,
     begun: u64,
     /// The world's rank to or from which the bytes go.
     peer: Option<u32>,
@@ -134,7 +136,7 @@ impl Statistics {
         self.forget_if_created(call);
         let (what, bytes) = (CallWord::of(call, window), operation.map_or(0, |(_, bytes)| bytes));
         let begun = monotonic();
-        CURRENT.set(CurrentCall { depth: 1, what, bytes, begun, peer: None });
+        CURRENT.set(CurrentCall { depth: 1, what, bytes, others: 0, begun, peer: None });
         if let Some(log) = &self.log {
             log.begin(begun, (call, window), operation, || self.name_of(what));
         }
@@ -231,6 +233,25 @@ impl Statistics {
         }
     }
 
+    /// The call of this thread has received a message of that many bytes.
+    #[cold]
+    pub(crate) fn received_bytes(&self, bytes: u64) {
+        let current = CURRENT.get();
+        if current.depth > 0 {
+            CURRENT.set(CurrentCall { others: current.others + bytes, ..current });
+        }
+    }
+
+    /// The collective that this thread is in gets that many bytes from its program, and gives it that many: the larger
+    /// number counts. Of several rounds the last one counts, which has the data.
+    #[cold]
+    pub(crate) fn moves(&self, gets: u64, gives: u64) {
+        let current = CURRENT.get();
+        if current.depth > 0 {
+            CURRENT.set(CurrentCall { others: gets.max(gives), ..current });
+        }
+    }
+
     /// Whether the job counts.
     pub(crate) fn counts(&self) -> bool {
         self.counts.is_some()
@@ -252,7 +273,7 @@ impl Statistics {
             record.window.set(&self.name_of(call.what));
         }
         record.lasted.add(lasted);
-        record.moved(call.bytes, lasted);
+        record.moved(call.bytes + call.others, lasted);
         let (name, mark) = CallWord::read(call.what);
         let (lock, ended) = ((mark, call.peer), call.begun + lasted);
         match name {

@@ -37,7 +37,9 @@ impl Plan<'_> {
 
     /// To all ranks of the other group, or to its first rank, if the group forwards it.
     fn give_all(&mut self, buffer: &Buffer) -> Result<()> {
-        if is_by_tree(self.remote, self.bytes(buffer)?) {
+        let bytes = self.bytes(buffer)?;
+        self.moves(bytes, 0);
+        if is_by_tree(self.remote, bytes) {
             self.send(self.across(0), buffer.clone());
         } else {
             self.all_across().for_each(|k| self.send(self.across(k), buffer.clone()));
@@ -47,7 +49,9 @@ impl Plan<'_> {
 
     /// What `from` sends to all of this group.
     fn take_as_all(&mut self, buffer: BufferMut, from: u32) -> Result<()> {
-        if !is_by_tree(self.ranks, self.bytes(&buffer.read())?) {
+        let bytes = self.bytes(&buffer.read())?;
+        self.moves(0, bytes);
+        if !is_by_tree(self.ranks, bytes) {
             self.receive(from, buffer);
             return Ok(());
         }
@@ -78,12 +82,13 @@ impl Plan<'_> {
         match root {
             Root::Here => {
                 let parts = self.given(parts)?;
-                self.check_list(parts.iter().map(BufferMut::read), self.remote)?;
+                let gets = self.check_list(parts.iter().map(BufferMut::read), self.remote)?;
+                self.moves(0, gets);
                 self.receive_parts(parts);
             }
             Root::There(root) => {
                 let (root, mine) = (self.root_across(root)?, self.given(mine)?);
-                self.bytes(&mine)?;
+                self.moves(self.bytes(&mine)?, 0);
                 self.send(root, mine);
             }
             Root::Elsewhere => {}
@@ -100,12 +105,13 @@ impl Plan<'_> {
         match root {
             Root::Here => {
                 let parts = self.given(parts)?;
-                self.check_list(parts.iter().cloned(), self.remote)?;
+                let gives = self.check_list(parts.iter().cloned(), self.remote)?;
+                self.moves(gives, 0);
                 self.send_parts(parts);
             }
             Root::There(root) => {
                 let (root, mine) = (self.root_across(root)?, self.given(mine)?);
-                self.bytes(&mine.read())?;
+                self.moves(0, self.bytes(&mine.read())?);
                 self.receive(root, mine);
             }
             Root::Elsewhere => {}
@@ -119,8 +125,9 @@ impl Plan<'_> {
         incoming: Vec<BufferMut>,
     ) -> Result<()> {
         let outgoing = self.given(outgoing)?;
-        self.check_list(incoming.iter().map(BufferMut::read), self.remote)?;
-        self.check_list(outgoing.iter().cloned(), self.remote)?;
+        let gets = self.check_list(incoming.iter().map(BufferMut::read), self.remote)?;
+        let gives = self.check_list(outgoing.iter().cloned(), self.remote)?;
+        self.moves(gives, gets);
         self.receive_parts(incoming);
         self.send_parts(outgoing);
         Ok(())
@@ -136,7 +143,7 @@ impl Plan<'_> {
 
     /// What the ranks of this group contribute, combined at its first rank.
     fn combined(&mut self, mine: Buffer, combine: Combine) -> Result<Option<Buffer>> {
-        self.bytes(&mine)?;
+        self.moves(self.bytes(&mine)?, 0);
         if self.ranks == 1 {
             return Ok(Some(mine));
         }
@@ -159,7 +166,7 @@ impl Plan<'_> {
         match root {
             Root::Here => {
                 let result = self.given(result)?;
-                self.bytes(&result.read())?;
+                self.moves(0, self.bytes(&result.read())?);
                 self.receive(self.across(0), result);
             }
             Root::There(root) => {
@@ -205,6 +212,7 @@ impl Plan<'_> {
             0 => Some(self.scratch(total, &mine.datatype)?),
             _ => None,
         };
+        let gives = self.bytes(&mine)?;
         if let Some(combined) = self.combined(mine, combine)? {
             self.send(self.across(0), combined);
         }
@@ -213,6 +221,8 @@ impl Plan<'_> {
             self.wait();
             parts.iter().map(|part| whole.part(part.start, part.len()).read()).collect()
         });
-        self.scatter(parts.map(BufferParts::Listed), Some(result), Rank(0))
+        self.scatter(parts.map(BufferParts::Listed), Some(result), Rank(0))?;
+        self.moves(gives, 0);
+        Ok(())
     }
 }

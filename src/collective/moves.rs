@@ -58,6 +58,7 @@ impl Plan<'_> {
     pub(super) fn broadcast(&mut self, buffer: BufferMut, root: Rank) -> Result<()> {
         self.check_root(root, self.ranks)?;
         let bytes = self.bytes(&buffer.read())?;
+        self.moves(bytes, 0);
         let is_root = self.rank == root.0;
         self.agree_on(&buffer.read(), root)?;
         let short = |comm: &_, call| ShortForm::broadcast(comm, call, buffer.clone(), root);
@@ -105,9 +106,10 @@ impl Plan<'_> {
         self.check_root(root, self.ranks)?;
         let is_root = self.rank == root.0;
         let parts = parts.filter(|_| is_root);
+        let mut gets = 0;
         let (own, gives) = match (&parts, mine) {
             (Some(parts), mine) => {
-                self.check_parts(&parts.read())?;
+                gets = self.check_parts(&parts.read())?;
                 let own = parts.of(self.rank);
                 mine.iter().try_for_each(|mine| self.check_same(mine, &own))?;
                 (Some(own.clone()), mine.unwrap_or_else(|| own.read()))
@@ -116,6 +118,7 @@ impl Plan<'_> {
             (None, mine) => (None, mine.ok_or_else(|| self.no_buffer("a rank gives no buffer"))?),
         };
         let bytes = self.bytes(&gives)?;
+        self.moves(bytes, gets);
         let is_equal = self.is_equal;
         if is_equal {
             self.agree_on(&gives, root)?;
@@ -150,9 +153,10 @@ impl Plan<'_> {
         self.check_root(root, self.ranks)?;
         let is_root = self.rank == root.0;
         let parts = parts.filter(|_| is_root);
+        let mut gives = 0;
         let own = match (&parts, &mine) {
             (Some(parts), mine) => {
-                self.check_parts(parts)?;
+                gives = self.check_parts(parts)?;
                 let own = parts.of(self.rank);
                 mine.iter().try_for_each(|mine| self.check_same(&own, mine))?;
                 own
@@ -162,6 +166,7 @@ impl Plan<'_> {
             (None, None) => return Err(self.no_buffer("a rank gives no buffer")),
         };
         let bytes = self.bytes(&own)?;
+        self.moves(gives, bytes);
         let is_equal = self.is_equal;
         if is_equal {
             self.agree_on(&own, root)?;
@@ -203,13 +208,14 @@ impl Plan<'_> {
         mine: Option<Buffer>,
         parts: BufferParts<BufferMut>,
     ) -> Result<()> {
-        self.check_parts(&parts.read())?;
+        let gets = self.check_parts(&parts.read())?;
         let own = parts.of(self.rank);
         if let Some(mine) = &mine {
             self.check_same(mine, &own)?;
         }
         let gives = mine.unwrap_or_else(|| own.read());
         let (bytes, is_equal) = (self.bytes(&gives)?, self.is_equal);
+        self.moves(bytes, gets);
         if is_equal {
             self.agree_on(&gives, Rank(0))?;
         }
@@ -236,10 +242,11 @@ impl Plan<'_> {
         outgoing: Option<BufferParts<Buffer>>,
         incoming: BufferParts<BufferMut>,
     ) -> Result<()> {
-        self.check_parts(&incoming.read())?;
+        let gets = self.check_parts(&incoming.read())?;
         let (own, is_in_place) = (self.rank, outgoing.is_none());
         let outgoing = outgoing.unwrap_or_else(|| incoming.read());
-        self.check_parts(&outgoing)?;
+        let gives = self.check_parts(&outgoing)?;
+        self.moves(gives, gets);
         self.check_same(&outgoing.of(own), &incoming.of(own))?;
         let (bytes, is_equal) = (self.bytes(&outgoing.of(own))?, self.is_equal);
         if is_equal {
@@ -283,18 +290,20 @@ impl Plan<'_> {
         outgoing: &[(Rank, Origin<'_>)],
         incoming: &[(Rank, OriginMut<'_>)],
     ) -> Result<()> {
+        let [mut gives, mut gets] = [0u64; 2];
         for (from, into) in incoming.iter().filter(|(from, _)| *from != Rank::NULL) {
             self.check_peer(*from)?;
             let into = BufferMut::of(into);
-            self.bytes(&into.read())?;
+            gets = gets.saturating_add(self.bytes(&into.read())?);
             self.receive(from.0, into);
         }
         for (to, from) in outgoing.iter().filter(|(to, _)| *to != Rank::NULL) {
             self.check_peer(*to)?;
             let from = Buffer::of(from);
-            self.bytes(&from)?;
+            gives = gives.saturating_add(self.bytes(&from)?);
             self.send(to.0, from);
         }
+        self.moves(gives, gets);
         Ok(())
     }
 
@@ -317,21 +326,22 @@ impl Plan<'_> {
         Ok(BufferParts::Equal(all, count / ranks))
     }
 
-    /// Refuses any number of parts but one for each rank, and parts that are too large.
-    fn check_parts(&self, parts: &BufferParts<Buffer>) -> Result<()> {
+    /// The bytes of all parts. Refuses any number of parts but one for each rank, and parts that are too large.
+    fn check_parts(&self, parts: &BufferParts<Buffer>) -> Result<u64> {
         match parts {
-            BufferParts::Equal(all, _) => self.bytes(all).map(drop),
+            BufferParts::Equal(all, _) => self.bytes(all),
             BufferParts::Listed(parts) => self.check_list(parts.iter().cloned(), self.ranks),
         }
     }
 
-    /// Refuses any number of parts but one for each of that many ranks, and parts that are too large.
+    /// The bytes of all parts. Refuses any number of parts but one for each of that many ranks, and parts that are too
+    /// large.
     pub(super) fn check_list(
         &self,
         mut parts: impl ExactSizeIterator<Item = Buffer>,
         ranks: u32,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         self.check_count("list of parts", parts.len(), ranks as usize)?;
-        parts.try_for_each(|part| self.bytes(&part).map(drop))
+        parts.try_fold(0, |sum: u64, part| Ok(sum.saturating_add(self.bytes(&part)?)))
     }
 }

@@ -440,6 +440,13 @@ impl Plan<'_> {
         buffer.bytes().ok_or_else(|| self.too_far(&buffer.datatype))
     }
 
+    /// In a job that counts: this rank's program gives so many bytes to the collective, and gets so many.
+    pub(super) fn moves(&self, gives: u64, gets: u64) {
+        if let Some(statistics) = self.comm.context().statistics() {
+            statistics.moves(gives, gets);
+        }
+    }
+
     /// That many elements, which another rank has asked for.
     pub(super) fn zeroed<T: Pod>(&self, length: u64) -> Result<Vec<T>> {
         let zeroed = bytemuck::allocation::try_zeroed_slice_box(length as usize);

@@ -51,7 +51,7 @@ impl Plan<'_> {
             (None, Some(result)) => (result.read(), None),
             (None, None) => return Err(self.no_buffer("a rank gives no contribution")),
         };
-        self.agree_on(&mine, root)?;
+        self.agree_on_contribution(&mine, root)?;
         let short = |comm: &_, call| {
             let (mine, result) = (mine.clone(), result.clone());
             ShortForm::reduction(comm, call, mine, result, combine.clone(), root)
@@ -116,7 +116,7 @@ impl Plan<'_> {
         let space = mine.is_some().then(|| result.clone());
         let mine = mine.unwrap_or_else(|| result.read());
         self.check_contribution(&mine, result.count())?;
-        self.agree_on(&mine, Rank(0))?;
+        self.agree_on_contribution(&mine, Rank(0))?;
         let short = |comm: &_, call| {
             let (mine, result) = (mine.clone(), Some(result.clone()));
             ShortForm::reduction(comm, call, mine, result, combine.clone(), Rank(0))
@@ -274,7 +274,7 @@ impl Plan<'_> {
             self.check_count("result", result.count(), own)?;
         }
         self.bytes(&result.read())?;
-        self.agree_on(&mine, Rank(0))?;
+        self.agree_on_contribution(&mine, Rank(0))?;
         if self.call == Call::ReduceScatter {
             self.agree_on_counts(counts);
         }
@@ -342,6 +342,12 @@ impl Plan<'_> {
     /// Whether the operation gives the same whatever operand comes first: one of the standard's.
     fn exchanges_operands(&self) -> bool {
         self.combine.as_ref().is_some_and(Combine::is_predefined)
+    }
+
+    /// [`Plan::agree_on`] what this rank contributes: as much as it gets, or more.
+    pub(super) fn agree_on_contribution(&mut self, mine: &Buffer, root: Rank) -> Result<()> {
+        self.moves(self.bytes(mine)?, 0);
+        self.agree_on(mine, root)
     }
 
     pub(super) fn check_contribution(&self, mine: &Buffer, needed: usize) -> Result<()> {

@@ -48,7 +48,7 @@ impl Plan<'_> {
         result: &BufferMut,
         combine: Combine,
     ) -> Result<bool> {
-        self.agree_on(&gives, Rank(0))?;
+        self.agree_on_contribution(&gives, Rank(0))?;
         let bytes = self.bytes(&gives)?;
         let is_short = self.is_short_to_combine(bytes);
         if is_short {

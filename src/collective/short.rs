@@ -171,7 +171,12 @@ pub(super) fn run<D: Has>(
 ) -> Option<Result<()>> {
     let form = form.as_mut()?;
     let entry = CollectiveEntry::start_alone(comm, &form.what)?;
-    Some(comm.within(form.call, || form.complete(comm, entry, at)))
+    Some(comm.within(form.call, || {
+        if let Some(statistics) = comm.context().statistics() {
+            statistics.moves(form.length as u64, form.take.bytes());
+        }
+        form.complete(comm, entry, at)
+    }))
 }
 
 /// A part of that many bytes for each rank.

@@ -105,6 +105,19 @@ pub(super) enum Take<D: Has = HeldDatatype> {
     Combined(u32, u64, BufferMut<D>, D::Combine),
 }
 
+impl<D: Has> Take<D> {
+    /// The bytes that the program gets, unless it is a list of parts.
+    #[cold]
+    pub(super) fn bytes(&self) -> u64 {
+        let bytes = match self {
+            Take::Nothing | Take::Listed(..) | Take::Each(_, _, BufferParts::Listed(_)) => None,
+            Take::Each(_, _, BufferParts::Equal(all, _)) => all.as_read().bytes(),
+            Take::From(_, _, into) | Take::Combined(_, _, into, _) => into.as_read().bytes(),
+        };
+        bytes.unwrap_or_default()
+    }
+}
+
 /// Bytes of a list of where parts begin.
 pub(super) fn list_bytes(parts: usize) -> u64 {
     (parts * size_of::<u32>()).next_multiple_of(16) as u64

@@ -92,7 +92,7 @@ impl Comm {
         usual.map_or_else(
             || {
                 self.within_message((call, from, 0), || {
-                    receive_and_wait(self.members(), (call, at), into)
+                    receive_and_wait(self.members(), (call, at), Channel::Program, into)
                 })
             },
             Ok,
@@ -139,7 +139,8 @@ impl Comm {
         }
         let bytes = origin.layout().bytes().unwrap_or(0);
         self.within_message((call, dest, bytes), || {
-            send_and_wait(self.members(), (call, at), mode, (origin, dest, tag))
+            let how = (Channel::Program, mode);
+            send_and_wait(self.members(), (call, at), how, (origin, dest, tag))
         })
     }
 
@@ -299,7 +300,13 @@ impl Comm {
     ) -> Result<()> {
         match self.try_send(mode, channel, origin, dest, tag) {
             true => Ok(()),
-            false => self.start_send(channel, mode, origin, dest, tag)?.wait().map(drop),
+            false => {
+                let (call, at) = (Call::Send, Location::caller());
+                let bytes = origin.layout().bytes().unwrap_or(0);
+                self.within_message((call, dest, bytes), || {
+                    send_and_wait(self.members(), (call, at), (channel, mode), (origin, dest, tag))
+                })
+            }
         }
     }
 
@@ -322,7 +329,12 @@ impl Comm {
     ) -> Result<Status> {
         match self.try_receive(channel, &mut into, source, tag) {
             Some(status) => Ok(status),
-            None => self.start_receive(channel, into, source, tag)?.wait(),
+            None => {
+                let (call, at) = (Call::Receive, Location::caller());
+                self.within_message((call, source.unwrap_or(Rank::NULL), 0), || {
+                    receive_and_wait(self.members(), (call, at), channel, (into, source, tag))
+                })
+            }
         }
     }
 
@@ -516,7 +528,7 @@ impl Comm {
         let into = (into, source, tag);
         let bytes = from.0.layout().bytes().unwrap_or(0);
         self.within_message((call, dest, bytes), || match is_sent {
-            true => receive_and_wait(of, (call, at), into),
+            true => receive_and_wait(of, (call, at), Channel::Program, into),
             false => send_and_receive(of, (call, at), from, into),
         })
     }

@@ -69,7 +69,10 @@ impl MailboxState {
             }
             // A sender that has withdrawn the message sends nothing.
             let failure = (!is_whole).then_some(MessageFailure::Damaged);
-            self.finish(slot, RequestOutcome { envelope, bytes, failure, clock: 0 });
+            self.finish(
+                slot,
+                RequestOutcome { envelope, is_send: false, bytes, failure, clock: 0 },
+            );
         }
     }
 
@@ -90,7 +93,8 @@ impl MailboxState {
             } else if failure.is_none() {
                 into.unpack_from(&context.segment, block, bytes)?;
             }
-            let outcome = RequestOutcome { envelope: *envelope, bytes, failure, clock: 0 };
+            let outcome =
+                RequestOutcome { envelope: *envelope, is_send: false, bytes, failure, clock: 0 };
             self.finish(slot, outcome);
         }
         if block == 0 {

@@ -371,7 +371,10 @@ impl MailboxState {
                 failure = Some(MessageFailure::Truncated(into.bytes()));
             }
         }
-        self.finish(slot, RequestOutcome { envelope: *envelope, bytes, failure, clock });
+        self.finish(
+            slot,
+            RequestOutcome { envelope: *envelope, is_send: false, bytes, failure, clock },
+        );
         self.acknowledge(context, envelope.source, token)
     }
 
@@ -406,7 +409,7 @@ impl MailboxState {
                 }
             }
         }
-        self.finish(slot, RequestOutcome { envelope, bytes, failure, clock });
+        self.finish(slot, RequestOutcome { envelope, is_send: false, bytes, failure, clock });
         if let Some(block) = block {
             give_back(&context.segment, block)?;
         }
@@ -454,8 +457,13 @@ impl MailboxState {
     /// Completes a send whose message has been received by a rank with that clock.
     pub(super) fn received(&mut self, slot: Slot, clock: u64) {
         if let Some(RequestStage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
-            let outcome =
-                RequestOutcome { envelope: *envelope, bytes: *bytes, failure: None, clock };
+            let outcome = RequestOutcome {
+                envelope: *envelope,
+                is_send: true,
+                bytes: *bytes,
+                failure: None,
+                clock,
+            };
             self.finish(slot, outcome);
         }
     }

@@ -1,10 +1,11 @@
 //! Requests of messages: a send or a receive under way.
 
-use super::Status;
 use super::mailbox::{Mailbox, MailboxState};
 use super::matching::Envelope;
+use super::send::message_context;
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
 use super::wait::End;
+use super::{Channel, Status};
 use crate::call::Call;
 use crate::check::{Checker, Frequency};
 use crate::comm::{Comm, CommMembers};
@@ -165,7 +166,10 @@ impl MessageRequest {
         let envelope = *wanted;
         if state.posted.withdraw(&envelope, &slot) {
             let failure = Some(MessageFailure::Cancelled);
-            state.finish(slot, RequestOutcome { envelope, bytes: 0, failure, clock: 0 });
+            state.finish(
+                slot,
+                RequestOutcome { envelope, is_send: false, bytes: 0, failure, clock: 0 },
+            );
         }
         drop(state);
         mailbox.own.ring();
@@ -306,12 +310,18 @@ fn merge_clock(context: &Context, block: u64) {
 
 /// What a call returns for a request that is done.
 fn status(of: &CommMembers, call: Call, outcome: RequestOutcome) -> Result<Status> {
-    let RequestOutcome { envelope, bytes, failure, clock } = outcome;
+    let RequestOutcome { envelope, is_send, bytes, failure, clock } = outcome;
     merge_clock(of.context(), clock);
     let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
     let tag = envelope.tag;
+    let is_received = !is_send && envelope.context == message_context(of, Channel::Program);
     match failure {
-        None => Ok(Status { source, tag, bytes, cancelled: false }),
+        None => {
+            if let (true, Some(statistics)) = (is_received, of.context().statistics()) {
+                statistics.received_bytes(bytes);
+            }
+            Ok(Status { source, tag, bytes, cancelled: false })
+        }
         Some(MessageFailure::Cancelled) => {
             Ok(Status { source: Rank::NULL, tag, bytes: 0, cancelled: true })
         }

@@ -270,7 +270,8 @@ impl Sending<'_> {
                 failure = Some(MessageFailure::Truncated(into.bytes()));
             }
         }
-        state.finish(receive, RequestOutcome { envelope, bytes, failure, clock: 0 });
+        state
+            .finish(receive, RequestOutcome { envelope, is_send: false, bytes, failure, clock: 0 });
         drop(state);
         // Another thread may wait for it.
         mailbox.own.ring();

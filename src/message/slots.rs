@@ -28,6 +28,7 @@ impl Slot {
 pub(super) struct RequestOutcome {
     /// Of the message, with its source.
     pub(super) envelope: Envelope,
+    pub(super) is_send: bool,
     pub(super) bytes: u64,
     pub(super) failure: Option<MessageFailure>,
     /// Where the clock of the sender is, in a checked job; in a traced one, what identifies the message; otherwise zero.

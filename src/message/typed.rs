@@ -133,10 +133,10 @@ impl Drop for Borrowed<'_> {
 pub(super) fn send_and_wait(
     of: &CommMembers,
     (call, at): (Call, &'static Location<'static>),
-    mode: SendMode,
+    (channel, mode): (Channel, SendMode),
     (from, dest, tag): (Origin<'_>, Rank, i32),
 ) -> Result<()> {
-    match send(of, call, Channel::Program, mode, &from, dest, tag)? {
+    match send(of, call, channel, mode, &from, dest, tag)? {
         Sent::Now(_) => Ok(()),
         Sent::Later(slot) => Borrowed { of, slot: Some(slot) }.wait(call, at).map(drop),
     }
@@ -146,9 +146,10 @@ pub(super) fn send_and_wait(
 pub(super) fn receive_and_wait(
     of: &CommMembers,
     (call, at): (Call, &'static Location<'static>),
+    channel: Channel,
     into: (OriginMut<'_>, Option<Rank>, Option<i32>),
 ) -> Result<Status> {
-    post(of, call, into)?.wait(call, at)
+    post(of, call, channel, into)?.wait(call, at)
 }
 
 /// Posts the receive, sends, and waits for both.
@@ -158,16 +159,17 @@ pub(super) fn send_and_receive(
     from: (Origin<'_>, Rank, i32),
     into: (OriginMut<'_>, Option<Rank>, Option<i32>),
 ) -> Result<Status> {
-    let receive = post(of, call, into)?;
-    send_and_wait(of, (call, at), SendMode::Standard, from)?;
+    let receive = post(of, call, Channel::Program, into)?;
+    send_and_wait(of, (call, at), (Channel::Program, SendMode::Standard), from)?;
     receive.wait(call, at)
 }
 
 fn post<'a>(
     of: &'a CommMembers,
     call: Call,
+    channel: Channel,
     (into, source, tag): (OriginMut<'_>, Option<Rank>, Option<i32>),
 ) -> Result<Borrowed<'a>> {
-    let slot = receive(of, call, Channel::Program, &into, source, tag)?;
+    let slot = receive(of, call, channel, &into, source, tag)?;
     Ok(Borrowed { of, slot })
 }

@@ -194,7 +194,10 @@ impl Mailbox {
         // If the sender has withdrawn the message, it may have written there since.
         if pulled.is_ok() && !mail_of(&context.segment, source)?.has_withdrawn() {
             let mut state = self.lock();
-            state.finish(slot, RequestOutcome { envelope, bytes, failure: None, clock });
+            state.finish(
+                slot,
+                RequestOutcome { envelope, is_send: false, bytes, failure: None, clock },
+            );
             return state.acknowledge(context, source, token);
         }
         // The sender copies the bytes, if it can. If it has failed, the wait for it ends.
@@ -206,7 +209,10 @@ impl Mailbox {
             Err(AllocError::Other(error)) => Err(error),
             Err(_) => {
                 let failure = Some(MessageFailure::NoMemory);
-                state.finish(slot, RequestOutcome { envelope, bytes, failure, clock: 0 });
+                state.finish(
+                    slot,
+                    RequestOutcome { envelope, is_send: false, bytes, failure, clock: 0 },
+                );
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -228,7 +234,10 @@ impl Drop for PullEnd<'_> {
         let PullEnd { mailbox, slot, envelope, bytes, is_known } = *self;
         if !is_known {
             let failure = Some(MessageFailure::Damaged);
-            mailbox.lock().finish(slot, RequestOutcome { envelope, bytes, failure, clock: 0 });
+            mailbox.lock().finish(
+                slot,
+                RequestOutcome { envelope, is_send: false, bytes, failure, clock: 0 },
+            );
         }
         // Another thread may wait for it.
         mailbox.own.ring();

@@ -114,7 +114,7 @@ pub(crate) struct CallStatisticsWords {
     /// [`super::CallWord::of`] the call and the window.
     pub(crate) what: Word64,
     pub(crate) lasted: TimesWords,
-    /// Bytes of all operations together.
+    /// Bytes of all operations, messages and collectives together.
     pub(crate) bytes: Word64,
     /// Of the calls that have moved bytes, those of each size: at `k` from 2^k bytes to less than twice that.
     pub(crate) sizes: [SizeWords; CallStatisticsWords::SIZES],

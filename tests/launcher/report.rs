@@ -531,12 +531,13 @@ fn the_page_has_the_numbers_of_the_tables() {
         ["accumulate", "8 B", "16 B", "30"],
         ["fetch_and_op", "8 B", "16 B", "3"],
         ["put", "32 B", "64 B", "30"],
+        ["recv", "4 B", "8 B", "1"],
         ["send", "4 B", "8 B", "1"],
     ];
     assert_eq!(sizes.iter().map(|row| &row[..4]).collect::<Vec<_>>(), wanted);
     let puts = rows.iter().find(|row| row[0] == "put").expect("there were puts");
     assert_eq!(puts[5..7], sizes[2][4..], "{sizes:#?}");
-    assert_eq!(page.texts(".sizes .cell title").len(), 4);
+    assert_eq!(page.texts(".sizes .cell title").len(), 5);
     let windows = page.rows("Windows");
     assert_eq!(
         windows,

@@ -48,6 +48,28 @@ pub fn known_calls(name: &str) {
     window.free().unwrap();
 }
 
+#[test]
+#[ignore = "a rank"]
+fn move_known_bytes() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    if world.size() == 1 {
+        return;
+    }
+    // Rank 2 receives in a call that waits for it.
+    match world.rank().0 {
+        0 => world.send(&[2u8; 5000], Rank(2), 1).unwrap(),
+        2 => drop(world.irecv(vec![0u8; 6000], Rank(0), 1).unwrap().wait().unwrap()),
+        _ => {}
+    }
+    // In one staging area, and in messages.
+    for mut buffer in [vec![0u8; 2], vec![0u8; 80_000]] {
+        world.broadcast(&mut buffer, Rank(1)).unwrap();
+    }
+    world.reduce(&[1u64], Op::Sum, Rank(0)).unwrap();
+    world.alltoall(&[1u32, 2, 3]).unwrap();
+}
+
 fn make(ranks: u32, options: &[&str]) -> Run {
     run_ranks_of("statistics", ranks, options, "make_known_calls")
 }
@@ -76,6 +98,7 @@ fn calls_are_counted_exactly_and_the_late_rank_is_not_the_one_that_waits() {
         ("unlock_all", ["halo", "3", "-"]),
         ("barrier", ["-", "3", "-"]),
         ("send", ["-", "1", "5"]),
+        ("recv", ["-", "1", "5"]),
         ("window free", ["halo", "3", "-"]),
     ];
     expected.iter().for_each(|(call, row)| assert_eq!(of(call), row, "{call}: {run:#?}"));
@@ -95,6 +118,26 @@ fn calls_are_counted_exactly_and_the_late_rank_is_not_the_one_that_waits() {
     }
     let [computing, waiting] = [2, 4].map(|column| [0, 1].map(|rank| share(rank, column)));
     assert!(computing[1] > waiting[1] && waiting[0] > computing[0], "{run:#?}");
+}
+
+/// The bytes of a receive are in the call that has waited for it, those of a collective are of the larger buffer; of both
+/// none is counted between ranks, where the send is.
+#[test]
+fn the_bytes_of_receives_and_collectives_are_counted_once() {
+    let run = run_ranks_of("statistics", 3, &["--stats"], "move_known_bytes").expect(0);
+    let calls = table(&run, "calls of all ranks");
+    let expected = [
+        ["send", "-", "1", "5000"],
+        ["recv", "-", "1", "-"],
+        ["message wait", "-", "1", "5000"],
+        ["broadcast", "-", "6", "240006"],
+        ["reduce", "-", "3", "24"],
+        ["alltoall", "-", "3", "36"],
+    ];
+    expected
+        .iter()
+        .for_each(|row| assert!(calls.iter().any(|found| found[..4] == *row), "{row:?}: {run:#?}"));
+    assert_eq!(table(&run, "operations and messages")[1..], [["0", "2", "1", "5000"]]);
 }
 
 #[test]

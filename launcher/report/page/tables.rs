@@ -198,7 +198,7 @@ pub fn sizes(ranks: &[RankStatistics]) -> Markup {
                 h2 { "Operations by size" }
                 (figures::sizes(&all))
                 p.note {
-                    "Operations and sends of all ranks. A row for each call; a column for the bytes from that number up to the next. "
+                    "Operations, messages and collectives of all ranks. A row for each call; a column for the bytes from that number up to the next. "
                     "A cell has the number of calls; the stronger the colour, the more time they took together."
                 }
                 (table(columns, rows, (MOST_CALLS, "by their names")))

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PUT, GET, ACCUMULATE, FETCH, FLUSH, FENCE, BARRIER, SEND, RECV, SENDRECV, KINDS };
-static const char *names[KINDS] = {"put",   "get",     "accumulate", "fetch_and_op", "flush",
-                                   "fence", "barrier", "send",       "recv",         "sendrecv"};
+enum { PUT, GET, ACCUMULATE, FETCH, FLUSH, FENCE, BARRIER, SEND, RECV, SENDRECV, BROADCAST, ALLREDUCE, ALLGATHER, SCATTERV, KINDS };
+static const char *names[KINDS] = {"put",  "get",      "accumulate", "fetch_and_op", "flush",     "fence",   "barrier",
+                                   "send", "recv",     "sendrecv",   "broadcast",    "allreduce", "allgather", "scatterv"};
 static long long times[KINDS], bytes[KINDS];
 
 static void count(int kind, int elements, MPI_Datatype datatype) {
@@ -94,18 +94,73 @@ int MPI_Send(const void *from, int n, MPI_Datatype of, int to, int tag, MPI_Comm
 }
 
 int MPI_Recv(void *into, int n, MPI_Datatype of, int from, int tag, MPI_Comm comm, MPI_Status *status) {
-    count(RECV, 0, of);
-    return PMPI_Recv(into, n, of, from, tag, comm, status);
+    MPI_Status found;
+    int error = PMPI_Recv(into, n, of, from, tag, comm, &found), got;
+    (void)status;
+    PMPI_Get_count(&found, of, &got);
+    count(RECV, got, of);
+    return error;
 }
 
 int MPI_Sendrecv(const void *from, int n, MPI_Datatype of, int to, int tag, void *into, int m, MPI_Datatype as,
                  int by, int other, MPI_Comm comm, MPI_Status *status) {
-    count(SENDRECV, n, of);
     MPI_Group group;
     PMPI_Comm_group(comm, &group);
     count_to(to, group, n, of);
     PMPI_Group_free(&group);
-    return PMPI_Sendrecv(from, n, of, to, tag, into, m, as, by, other, comm, status);
+    MPI_Status found;
+    int error = PMPI_Sendrecv(from, n, of, to, tag, into, m, as, by, other, comm, &found), got;
+    (void)status;
+    PMPI_Get_count(&found, MPI_BYTE, &got);
+    count(SENDRECV, n, of);
+    bytes[SENDRECV] += got;
+    return error;
+}
+
+/* Of a collective count the bytes of the rank's larger buffer. */
+int MPI_Bcast(void *buffer, int n, MPI_Datatype of, int root, MPI_Comm comm) {
+    count(BROADCAST, n, of);
+    return PMPI_Bcast(buffer, n, of, root, comm);
+}
+
+int MPI_Allreduce(const void *from, void *into, int n, MPI_Datatype of, MPI_Op op, MPI_Comm comm) {
+    count(ALLREDUCE, n, of);
+    return PMPI_Allreduce(from, into, n, of, op, comm);
+}
+
+int MPI_Allgather(const void *from, int n, MPI_Datatype of, void *into, int m, MPI_Datatype as, MPI_Comm comm) {
+    int ranks;
+    PMPI_Comm_size(comm, &ranks);
+    count(ALLGATHER, m * ranks, as);
+    return PMPI_Allgather(from, n, of, into, m, as, comm);
+}
+
+int MPI_Scatterv(const void *from, const int *counts, const int *places, MPI_Datatype of, void *into, int n,
+                 MPI_Datatype as, int root, MPI_Comm comm) {
+    int rank, ranks, all = 0;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &ranks);
+    for (int k = 0; rank == root && k < ranks; k++) {
+        all += counts[k];
+    }
+    count(SCATTERV, rank == root ? all : n, as);
+    return PMPI_Scatterv(from, counts, places, of, into, n, as, root, comm);
+}
+
+/* Collectives of random length: of nothing, in one staging area, in several, or in messages. */
+static void meet(int rank, int ranks) {
+    enum { LONGEST = 9000 };
+    static const int lengths[] = {0, 1, 100, 3000, LONGEST};
+    static int given[LONGEST], got[MOST * LONGEST], counts[MOST], places[MOST];
+    int n = lengths[rand() % 5], root = rand() % ranks;
+    MPI_Bcast(given, n, MPI_INT, root, MPI_COMM_WORLD);
+    MPI_Allreduce(given, got, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allgather(given, n, MPI_INT, got, n, MPI_INT, MPI_COMM_WORLD);
+    for (int k = 0; k < ranks; k++) {
+        counts[k] = n / (k + 1);
+        places[k] = k ? places[k - 1] + counts[k - 1] : 0;
+    }
+    MPI_Scatterv(got, counts, places, MPI_INT, given, counts[rank], MPI_INT, root, MPI_COMM_WORLD);
 }
 
 static MPI_Datatype column;
@@ -151,7 +206,8 @@ int main(int argc, char **argv) {
     int rounds = 3 + rand() % 5;
     for (int round = 0; round < rounds; round++) {
         int barriers = rand() % 3, long_message = rand() % 2 ? 1 : 5000;
-        srand(seed + 1000 * round + rank);
+        unsigned together = seed + 1000 * round;
+        srand(together + rank);
         MPI_Win_fence(0, win);
         for (int k = rand() % 20; k > 0; k--) {
             operate(rank, ranks, win);
@@ -160,6 +216,9 @@ int main(int argc, char **argv) {
         for (int k = 0; k < barriers; k++) {
             MPI_Barrier(MPI_COMM_WORLD);
         }
+        srand(together);
+        meet(rank, ranks);
+        srand(together + rank + 500);
         static char message[5000];
         if (rank % 2 == 0 && rank + 1 < ranks) {
             MPI_Send(message, long_message, MPI_CHAR, rank + 1, round, MPI_COMM_WORLD);
