@@ -15,10 +15,15 @@ use std::io::{self, PipeReader, PipeWriter, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long an event may be older than the file, while no rank fills a block.
 const LATEST: Duration = Duration::from_millis(50);
+
+/// How often the counters of the job are written, and how late: a rank may have been stopped between an event and its
+/// publication, and a wait is known at once only if it sleeps.
+const COUNTERS_EVERY: Duration = Duration::from_millis(250);
+const COUNTERS_LATE: Duration = Duration::from_millis(100);
 
 /// How many encoded bytes are written at once.
 const WRITTEN_AT_ONCE: usize = 1 << 20;
@@ -69,15 +74,25 @@ fn write(
     let ranks = reader.view().ranks();
     let mut encoder = Encoder::new(ranks);
     let mut target = Target { file, whole: 0, failure: None };
+    // The length of an interval depends on how long the trace is.
+    let mut counters_due = Instant::now() + 4 * COUNTERS_EVERY;
     loop {
         let is_over = stop.try_recv() == Err(TryRecvError::Disconnected);
         let seen = reader.look().map_err(io::Error::other)?;
-        let mut has_more = false;
+        let counts = (Instant::now() >= counters_due).then(|| asleep(&reader));
+        let (mut has_more, mut known) = (false, monotonic());
         for rank in 0..ranks {
-            has_more |= pass_on(&mut reader, rank, &mut encoder)?;
+            if pass_on(&mut reader, rank, &mut encoder)? {
+                has_more = true;
+                known = known.min(encoder.latest(rank));
+            }
             if encoder.bytes.len() >= WRITTEN_AT_ONCE {
                 target.write(&mut encoder.bytes);
             }
+        }
+        if let Some(asleep) = counts {
+            encoder.add_counters(known.saturating_sub(COUNTERS_LATE.as_nanos() as u64), &asleep);
+            counters_due = Instant::now() + COUNTERS_EVERY;
         }
         if has_more {
             continue;
@@ -93,6 +108,13 @@ fn write(
         }
         reader.sleep(seen, LATEST).map_err(io::Error::other)?;
     }
+}
+
+/// The ranks that sleep in a wait, and since when.
+fn asleep(reader: &TraceReader) -> Vec<(u32, u64)> {
+    let view = reader.view();
+    let since = |rank| Some((rank, view.asleep_since(rank).ok()??));
+    (0..view.ranks()).filter_map(since).collect()
 }
 
 /// Encodes the next events of a rank; returns whether there may be more.

@@ -32,6 +32,8 @@ pub struct Encoder {
     waiting: MeanOverTime,
     /// Bytes of the operations and sends in calls.
     in_flight: MeanOverTime,
+    /// Whether the tracks of the two are described.
+    has_counters: bool,
     /// The encoded packets.
     pub bytes: Vec<u8>,
     /// A packet with one end of a slice, whose memory is used for the next.
@@ -61,6 +63,9 @@ struct RankTrack {
     has_memory: bool,
     /// The arrows that end in calls that have not ended, with their threads.
     received: Vec<(u32, u64)>,
+    /// When its latest event was, and when its latest wait ended.
+    latest: u64,
+    waited: u64,
 }
 
 /// The beginning of a call that may send.
@@ -106,6 +111,8 @@ impl RankTrack {
             moving: Vec::new(),
             has_memory: false,
             received: Vec::new(),
+            latest: 0,
+            waited: 0,
         }
     }
 
@@ -151,7 +158,8 @@ impl Encoder {
         let ranks = (0..ranks).map(|_| RankTrack::new()).collect();
         let slice = Trace { packet: vec![TracePacket::default()] };
         let [waiting, in_flight] = [(); 2].map(|()| MeanOverTime::new());
-        let mut encoder = Encoder { ranks, waiting, in_flight, bytes: Vec::new(), slice };
+        let (has_counters, bytes) = (false, Vec::new());
+        let mut encoder = Encoder { ranks, waiting, in_flight, has_counters, bytes, slice };
         let clock = |id, builtin: BuiltinClock| {
             let now = clock_gettime(id);
             let timestamp = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
@@ -208,6 +216,11 @@ impl Encoder {
     /// Adds an event of a thread of that rank, whose process is `pid`.
     pub fn event(&mut self, (rank, pid): (u32, u32), thread: u32, event: TraceEvent) {
         let (known, on) = (&mut self.ranks[rank as usize], (rank, thread));
+        known.latest = event.time().map_or(known.latest, |time| time.max(known.latest));
+        if let TraceEvent::Wait { begun, ended, .. } = event {
+            known.waited = ended;
+            self.waiting.add(begun..ended, 1.0);
+        }
         if let Some(at) = known.sending.iter().position(|sending| sending.thread == thread) {
             let sending = &mut known.sending[at];
             match event {
@@ -280,7 +293,6 @@ impl Encoder {
     }
 
     fn add_wait(&mut self, on: (u32, u32), (begun, ended, line): (u64, u64, u32)) {
-        self.waiting.add(begun..ended, 1.0);
         self.begin_wait(on, begun, text(LINE, line));
         self.add_slice(on, ended, None, &[]);
     }
@@ -329,15 +341,47 @@ impl Encoder {
         self.add_track(rank, TracePacket { timestamp, track_event, ..TracePacket::default() });
     }
 
-    /// Adds what is known of the whole job at the end.
+    /// When the latest event of a rank was.
+    pub fn latest(&self, rank: u32) -> u64 {
+        self.ranks[rank as usize].latest
+    }
+
+    /// All events until that time have been added: adds the counters of the job until then. Of the waits that had not
+    /// ended then, `asleep` has the rank and since when.
+    pub fn add_counters(&mut self, until: u64, asleep: &[(u32, u64)]) {
+        for (rank, since) in asleep {
+            // Its event may have come meanwhile.
+            if self.ranks[*rank as usize].waited < *since {
+                self.waiting.add(*since..until, 1.0);
+            }
+        }
+        for (_, begun, bytes) in self.ranks.iter().flat_map(|rank| &rank.moving) {
+            self.in_flight.add(*begun..until, *bytes as f64);
+        }
+        let waiting = self.waiting.known_until(until);
+        let in_flight = self.in_flight.known_until(until);
+        self.add_values([waiting, in_flight]);
+    }
+
+    /// Adds the counters of the job to the end.
     pub fn finish_job(&mut self) {
+        let all = [self.waiting.finish(), self.in_flight.finish()];
+        self.add_values(all);
+    }
+
+    /// Adds values of the counters of the job, with their times.
+    fn add_values(&mut self, [waiting, in_flight]: [Vec<(u64, f64)>; 2]) {
         let sequence = self.ranks.len() as u32 + 1;
-        let waiting = counter(WAITING, "waiting ranks", CounterUnit::Count);
-        let in_flight = counter(IN_FLIGHT, "bytes in flight", CounterUnit::SizeBytes);
-        let mut packets = vec![first_packet(WAITING, waiting)];
-        packets.push(TracePacket { track_descriptor: Some(in_flight), ..TracePacket::default() });
-        for (track, mean) in [(WAITING, &self.waiting), (IN_FLIGHT, &self.in_flight)] {
-            packets.extend(mean.changes().map(|(time, mean)| TracePacket {
+        let mut packets = Vec::new();
+        if !std::mem::replace(&mut self.has_counters, true) {
+            let waiting = counter(WAITING, "waiting ranks", CounterUnit::Count);
+            let in_flight = counter(IN_FLIGHT, "bytes in flight", CounterUnit::SizeBytes);
+            packets.push(first_packet(WAITING, waiting));
+            let track_descriptor = Some(in_flight);
+            packets.push(TracePacket { track_descriptor, ..TracePacket::default() });
+        }
+        for (track, values) in [(WAITING, waiting), (IN_FLIGHT, in_flight)] {
+            packets.extend(values.into_iter().map(|(time, mean)| TracePacket {
                 timestamp: Some(time),
                 track_event: Some(value(track, mean)),
                 ..TracePacket::default()

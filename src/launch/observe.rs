@@ -160,6 +160,14 @@ impl<'a> View<'a> {
         (call, self.name_of(window))
     }
 
+    /// Since when a rank sleeps in a wait, if it does.
+    pub fn asleep_since(&self, rank: u32) -> Result<Option<u64>> {
+        let wait = &self.slot(rank)?.wait;
+        let before = wait.sleep();
+        let since = wait.since();
+        Ok((before.lasts() && wait.sleep().number == before.number).then_some(since))
+    }
+
     /// What a rank waits for, if it sleeps.
     pub fn awaited(&self, rank: u32) -> Result<Option<AwaitedRead>> {
         let wait = &self.slot(rank)?.wait;

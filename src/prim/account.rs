@@ -313,6 +313,12 @@ impl WaitRecord {
         Sleep::from_word(self.sleep.load())
     }
 
+    /// Since when it has slept, in nanoseconds of CLOCK_MONOTONIC.
+    #[allow(dead_code, reason = "no model is traced")]
+    pub fn since(&self) -> u64 {
+        self.since.load()
+    }
+
     /// Records what the rank waits for.
     pub fn set(&self, awaited: &Awaited<'_>) {
         let named = |rank: Option<u32>| rank.map_or(0, |rank| rank + 1);

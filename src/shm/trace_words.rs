@@ -168,6 +168,22 @@ impl TraceEvent {
             )
     }
 
+    /// When it was; `None` of one that has no time of its own.
+    pub fn time(&self) -> Option<u64> {
+        match *self {
+            TraceEvent::Begin { time, .. }
+            | TraceEvent::End { time }
+            | TraceEvent::BeginRegion { time, .. }
+            | TraceEvent::EndRegion { time }
+            | TraceEvent::Memory { time, .. }
+            | TraceEvent::Wait { ended: time, .. } => Some(time),
+            TraceEvent::Thread { .. }
+            | TraceEvent::Text { .. }
+            | TraceEvent::Sent { .. }
+            | TraceEvent::Received { .. } => None,
+        }
+    }
+
     /// Bytes of a text that one event has.
     pub(crate) const TEXT_BYTES: usize = 8 * TracePlace::WORDS;
 

@@ -528,6 +528,53 @@ fn what_a_killed_launcher_has_written_can_be_read() {
 
 #[test]
 #[ignore = "a rank"]
+fn wait_now_and_then() {
+    let universe = Universe::init().unwrap();
+    let world = universe.world();
+    for round in 0u64.. {
+        if world.rank() == 1 {
+            std::thread::sleep(Duration::from_millis(150));
+        }
+        world.allreduce(&[round], Op::Max).unwrap();
+        if round == ROUNDS {
+            nix::unistd::pause();
+        }
+    }
+}
+
+/// Long enough for counters that are written before the end.
+const ROUNDS: u64 = 20;
+
+/// The counters of a job whose launcher is killed are there, too, and are right.
+#[test]
+fn a_killed_launcher_has_written_counters() {
+    let file = TraceFile::new("counted");
+    let function = rank_function_in("trace", "wait_now_and_then");
+    let mut command = rmarun(&["-n", "2", "--trace", file.path(), "--"]);
+    command.args(&function);
+    let started = Started::new(command);
+    let waiting = || {
+        let trace = Trace::decode(&*std::fs::read(&file.0).ok()?).ok()?;
+        let values = counters(&trace).remove(&("waiting ranks".to_owned(), None))?;
+        let slices = Slices::of(&trace);
+        let calls = slices.of_call("allreduce").into_iter();
+        (calls.filter(|call| call.end.is_some()).count() as u64 == 2 * (ROUNDS + 1))
+            .then(|| (values, lasted(&slices.of_call("waiting"), |_| 1.0)))
+    };
+    let is_over =
+        || waiting().is_some_and(|(values, _)| values.last().is_some_and(|one| one.1 == 0.0));
+    eventually("the waits are in the file, and counted", is_over);
+    kill(started.supervisor(), Signal::SIGKILL).unwrap();
+    finish(started).expect(137);
+    let (values, waits) = waiting().expect("it was there before");
+    let (counted, most) = over_time(&values);
+    // The spinning part of a wait is not known while it lasts.
+    assert!((counted / waits - 1.0).abs() < 0.05, "{counted} of {waits}: {values:?}");
+    assert!(most <= 2.0 && values.len() > ROUNDS as usize, "{values:?}");
+}
+
+#[test]
+#[ignore = "a rank"]
 fn call_in_regions() {
     use onesided::trace::region;
     let universe = Universe::init().unwrap();
