@@ -1,4 +1,4 @@
-//! The regions of a program in the trace, which C and Python begin and end by `MPI_Pcontrol`.
+//! The regions of a program in the trace, which C begins and ends by `MPI_Pcontrol`, and `onesided.tools` of the wheel for Python.
 
 use onesided::trace::{TracedRegion, region};
 use std::cell::RefCell;

@@ -489,6 +489,63 @@ fn a_program_switches_the_trace_off_and_on() {
     assert!(has("outer \u{10ffff}") && has("inner") && has("region 7") && !has("region 9"));
 }
 
+/// The Python with mpi4py that `ONESIDED_PYTHON` names, or `python3`; `None`, with the reason on standard output, if it has
+/// none.
+fn python_with_mpi4py() -> Option<String> {
+    let python = std::env::var("ONESIDED_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let found = Command::new(&python).args(["-c", "import mpi4py"]).output();
+    let is_there = found.is_ok_and(|output| output.status.success());
+    if !is_there {
+        println!("skipped: '{python}' has no mpi4py; ONESIDED_PYTHON names another Python");
+    }
+    is_there.then_some(python)
+}
+
+/// `onesided.tools.region`, which calls `MPI_Pcontrol`: mpi4py's own refuses its levels.
+#[test]
+fn a_python_program_has_regions_in_its_trace() {
+    const REGIONS: &str = "
+from mpi4py import MPI
+from onesided import tools
+world = MPI.COMM_WORLD
+with tools.region('outer <größe>'):
+    world.Barrier()
+    with tools.region('inner'):
+        world.allreduce(1)
+try:
+    with tools.region('left'):
+        raise ValueError
+except ValueError:
+    pass
+MPI.Pcontrol(0)
+with tools.region('hidden'):
+    world.Barrier()
+MPI.Pcontrol(1)
+with tools.region('last'):
+    world.Barrier()
+";
+    let Some(python) = python_with_mpi4py().filter(|_| has("timeout")) else { return };
+    let launcher = installed("rmarun");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("regions.pftrace");
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packages/wheel");
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT).arg(launcher.get_program()).args(["-n", "2", "--require-join", "--trace"]);
+    command.arg(&file).args([&python, "-c", REGIONS]).env("PYTHONPATH", tools);
+    let output = command.env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let trace = fs::read(&file).unwrap();
+    let places = |text: &str| -> Vec<usize> {
+        let bytes = trace.windows(text.len()).enumerate();
+        bytes.filter(|(_, bytes)| *bytes == text.as_bytes()).map(|(at, _)| at).collect()
+    };
+    // Each rank defines a name where it uses it first: a text, and the name of slices.
+    let defined = ["outer <größe>", "barrier", "inner", "left", "last"].map(places);
+    assert_eq!(defined.each_ref().map(Vec::len), [4, 2, 4, 4, 4]);
+    assert!(defined.is_sorted_by_key(|places| places.first()), "{defined:?}");
+    assert!(defined.is_sorted_by_key(|places| places.last()), "{defined:?}");
+    assert!(places("hidden").is_empty(), "it begins while the trace is off");
+}
+
 /// An unmodified program: both accesses are named with their lines.
 #[test]
 fn a_missing_flush_is_found() {

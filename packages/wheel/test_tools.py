@@ -114,3 +114,13 @@ def test_notified(ranks):
             inbox.put(bytes(16), right, offset=17)
         with pytest.raises(ValueError, match="target -1"):
             inbox.put(b"", -1)
+
+
+@pytest.mark.ranks(1, 4)
+def test_a_region_passes_on_what_is_raised(ranks):
+    from mpi4py import MPI
+    from onesided import tools
+    with tools.region("outer"), pytest.raises(ValueError, match="inside"):
+        with tools.region("größe"):
+            assert MPI.COMM_WORLD.allreduce(1) == ranks
+            raise ValueError("inside")

@@ -1,4 +1,4 @@
-"""A mutex, a counter, a queue and notified puts for mpi4py.
+"""A mutex, a counter, a queue, notified puts and regions of a trace for mpi4py.
 
 They use MPI's one-sided calls alone (MPI-4.1 chapter 12), so they run under any MPI, also without this package's
 launcher. Each object is made by all ranks of a communicator together, and freed in the same way; `with` frees it
@@ -13,6 +13,8 @@ at its end. One thread of a rank uses an object at a time.
             print(tasks.get())
 """
 
+import contextlib
+import ctypes
 import pickle
 import queue
 import time
@@ -20,7 +22,7 @@ from array import array
 
 from mpi4py import MPI
 
-__all__ = ["Counter", "Mutex", "Notified", "Queue"]
+__all__ = ["Counter", "Mutex", "Notified", "Queue", "region"]
 
 # Of a window, in words: the count of an object.
 COUNT = 0
@@ -28,6 +30,32 @@ WORD = 8
 # Before the bytes of `Notified`, so that they begin with a cache line.
 HEAD = 64
 SHORTEST_PAUSE, LONGEST_PAUSE = 1e-6, 1e-3
+
+
+# mpi4py's own refuses every level above 2.
+_control = getattr(ctypes.CDLL(MPI.__file__), "MPI_Pcontrol", None)
+# Of `MPI_Pcontrol`: a region with a name.
+REGION = 3
+
+
+@contextlib.contextmanager
+def region(name):
+    """A region of the program, a slice of this thread in a trace (`rmarun --trace`) around the calls in the `with` block.
+
+    Without a trace nothing happens. Under another MPI it is `MPI_Pcontrol(3, name)` and `MPI_Pcontrol(-3)`. Local; does not
+    block.
+
+        with tools.region("solve"):
+            ...
+    """
+    if _control is None:
+        yield
+        return
+    _control(ctypes.c_int(REGION), ctypes.c_char_p(name.encode()))
+    try:
+        yield
+    finally:
+        _control(ctypes.c_int(-REGION))
 
 
 class _Waiting:
