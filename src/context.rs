@@ -156,9 +156,9 @@ impl Context {
             return Err(Error::NotInJob { what });
         }
         self.slot.pid.store(std::process::id());
-        // Without a launcher nobody tells the time any more.
+        // Without a launcher nobody sets the clock any more.
         if self.foreign.is_none() && launch::launcher().is_some() {
-            self.calls.tell(monotonic());
+            self.calls.set_clock(monotonic());
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use support::{folder, good, has, installed, mpich, prefix, text};
+use support::{folder, good, has, installed, mpich, prefix, python_with_mpi4py, text};
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c");
 const RANKS: [u32; 4] = [1, 2, 3, 5];
@@ -487,18 +487,6 @@ fn a_program_switches_the_trace_off_and_on() {
     // As a string of the library, which has a character of its own for each byte that is no UTF-8.
     assert!(has("<shown> \"\u{10ffff}\"") && has("put") && !has("hidden"));
     assert!(has("outer \u{10ffff}") && has("inner") && has("region 7") && !has("region 9"));
-}
-
-/// The Python with mpi4py that `ONESIDED_PYTHON` names, or `python3`; `None`, with the reason on standard output, if it has
-/// none.
-fn python_with_mpi4py() -> Option<String> {
-    let python = std::env::var("ONESIDED_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let found = Command::new(&python).args(["-c", "import mpi4py"]).output();
-    let is_there = found.is_ok_and(|output| output.status.success());
-    if !is_there {
-        println!("skipped: '{python}' has no mpi4py; ONESIDED_PYTHON names another Python");
-    }
-    is_there.then_some(python)
 }
 
 /// `onesided.tools.region`, which calls `MPI_Pcontrol`: mpi4py's own refuses its levels.

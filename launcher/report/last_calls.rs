@@ -36,7 +36,7 @@ fn rows_of(rank: u32, now: u64, calls: &[LastCall]) -> Vec<[String; 7]> {
     calls.chunk_by(is_equal).map(row).collect()
 }
 
-/// How long ago equal calls have begun, the first and the last of them. The time is told in some tenths of a second.
+/// How long ago equal calls have begun, the first and the last of them. The time is known to some tenths of a second.
 fn ago(now: u64, run: &[LastCall]) -> Option<String> {
     let age = |call: &LastCall| Some(now.saturating_sub(call.began?));
     let [first, last] = [run.first().and_then(age)?, run.last().and_then(age)?];

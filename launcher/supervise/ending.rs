@@ -291,10 +291,10 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Checks for ranks that wait for one another, or for one that has left; then the ranks are told the time, too.
+    /// Checks for ranks that wait for one another, or for one that has left; the ranks' clocks are set then, too.
     fn look_for_deadlock(&mut self) {
         if self.deadlocks.due_in().is_zero() {
-            self.job.view().tell_time();
+            self.job.view().set_clocks();
         }
         let ranks = &self.ranks;
         let is_alive = |rank: u32| ranks.get(rank as usize).is_some_and(|rank| rank.end.is_none());

@@ -151,7 +151,7 @@ mod tests {
     fn what_is_known_is_passed_on_in_pieces_with_the_same_sum() {
         let (mut mean, mut all) = (MeanOverTime::new(), Vec::new());
         let second = 1_000_000_000;
-        // An hour of three seconds each: two of them one part, which is told in pieces, and a pause.
+        // An hour of three seconds each: two of them one part, which is known in pieces, and a pause.
         for begun in (5..3605).step_by(3).map(|begun| begun * second) {
             for piece in 1..=12 {
                 let until = begun + piece * second / 4;

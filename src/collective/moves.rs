@@ -153,16 +153,15 @@ impl Plan<'_> {
         self.check_root(root, self.ranks)?;
         let is_root = self.rank == root.0;
         let parts = parts.filter(|_| is_root);
-        let mut gives = 0;
-        let own = match (&parts, &mine) {
+        let (own, gives) = match (&parts, &mine) {
             (Some(parts), mine) => {
-                gives = self.check_parts(parts)?;
+                let gives = self.check_parts(parts)?;
                 let own = parts.of(self.rank);
                 mine.iter().try_for_each(|mine| self.check_same(&own, mine))?;
-                own
+                (own, gives)
             }
             (None, _) if is_root => return Err(self.no_buffer("the root gives no buffer")),
-            (None, Some(mine)) => mine.read(),
+            (None, Some(mine)) => (mine.read(), 0),
             (None, None) => return Err(self.no_buffer("a rank gives no buffer")),
         };
         let bytes = self.bytes(&own)?;

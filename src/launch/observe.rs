@@ -115,13 +115,13 @@ impl<'a> View<'a> {
         !self.segment.layout().is_unrecorded
     }
 
-    /// Tells the ranks the time, from which their last calls have theirs. For the launcher alone.
-    pub fn tell_time(&self) {
+    /// Sets the ranks' clocks, from which their last calls have their times. For the launcher alone.
+    pub fn set_clocks(&self) {
         let now = monotonic();
         let slots = (0..self.ranks()).filter(|_| self.is_recorded());
         let joined =
             slots.filter_map(|rank| self.slot(rank).ok()).filter(|slot| slot.joined.is_set());
-        joined.for_each(|slot| slot.calls.tell(now));
+        joined.for_each(|slot| slot.calls.set_clock(now));
     }
 
     /// How many calls of rank `rank` have ended; `None` if they are not recorded.

@@ -1,10 +1,10 @@
 //! The last calls of a rank, which outlive it: the launcher reads them when the job fails, and when it is asked.
 //!
-//! A rank writes alone. Of two threads in calls at once one may overwrite the other's entry; an entry never
+//! A rank alone writes the entries. Of two threads in calls at once one may overwrite the other's entry; an entry never
 //! mixes two calls in its first word, and a reader drops one whose number is not that of its place.
 //!
-//! A put takes less time than a clock is read in. So the launcher tells each rank the time, several times a second, and
-//! an entry has the time that was told last before it began.
+//! A put takes less time than a clock is read in. So the launcher sets a clock beside the entries several times a
+//! second, and an entry has what the clock had when it began.
 
 use super::slot::CallWord;
 use crate::call::Call;
@@ -21,7 +21,7 @@ struct CallEntry {
     call: CallWord,
     /// Target and bytes of an operation.
     operation: Word64,
-    /// The told time when it began.
+    /// What the clock had when it began.
     began: Word64,
 }
 
@@ -31,9 +31,9 @@ pub(crate) struct CallRecorder {
     entries: [CallEntry; LAST_CALLS],
     /// How many calls have ended. The next one is under way if its entry has this number.
     ended: Word64,
-    /// The time that was told last: nanoseconds of CLOCK_MONOTONIC, zero while none was.
-    told: Word64,
-    /// Written by the launcher: how many calls had ended when it told the time last, and since when it has found that
+    /// The clock, which the launcher sets: nanoseconds of CLOCK_MONOTONIC, zero until then.
+    clock: Word64,
+    /// Written by the launcher: how many calls had ended when it set the clock last, and since when it has found that
     /// number.
     seen: Word64,
     seen_since: Word64,
@@ -47,7 +47,7 @@ pub(crate) struct RecordedCall {
     pub(crate) window: u64,
     /// Of an operation, the rank of the window or communicator, and the bytes.
     pub(crate) operation: Option<(Option<u32>, u64)>,
-    /// The told time when it began.
+    /// What the clock had when it began.
     pub(crate) began: Option<u64>,
     pub(crate) is_under_way: bool,
 }
@@ -73,7 +73,7 @@ impl Default for CallRecorder {
         CallRecorder {
             entries: std::array::from_fn(|_| CallEntry::default()),
             ended: Word64::default(),
-            told: Word64::default(),
+            clock: Word64::default(),
             seen: Word64::default(),
             seen_since: Word64::default(),
         }
@@ -91,7 +91,7 @@ impl CallRecorder {
     pub(crate) fn begin(&self, call: Call, window: u64) {
         let number = self.ended.load();
         let entry = self.entry(number);
-        entry.began.store(self.told.load());
+        entry.began.store(self.clock.load());
         entry.call.set_numbered(call, window, number);
     }
 
@@ -101,7 +101,7 @@ impl CallRecorder {
         let number = self.ended.load();
         let entry = self.entry(number);
         entry.operation.store(operation_word(operation));
-        entry.began.store(self.told.load());
+        entry.began.store(self.clock.load());
         entry.call.set_operation(call, window, number);
     }
 
@@ -111,25 +111,25 @@ impl CallRecorder {
         self.ended.store(self.ended.load() + 1);
     }
 
-    /// The time is `now`, by the launcher or, when it joins the job of one, by the rank.
-    pub(crate) fn tell(&self, now: u64) {
+    /// Sets the clock: the launcher does, and first the rank when it joins.
+    pub(crate) fn set_clock(&self, now: u64) {
         let ended = self.ended.load();
-        if self.told.load() == 0 || self.seen.load() != ended {
+        if self.clock.load() == 0 || self.seen.load() != ended {
             self.seen.store(ended);
             self.seen_since.store(now);
         }
-        self.told.store(now);
+        self.clock.store(now);
     }
 
-    /// Since when the rank has been in the present call, or in none. `None` if that has changed since the time was told
+    /// Since when the rank has been in the present call, or in none. `None` if that has changed since the clock was set
     /// last.
     pub(crate) fn since(&self) -> Option<u64> {
         let ended = self.ended.load();
-        let told = Some(self.told.load()).filter(|told| *told != 0)?;
+        let clock = Some(self.clock.load()).filter(|clock| *clock != 0)?;
         let entry = self.entry(ended);
         match entry.call.word_of(ended).unwrap_or_default() {
             0 => (self.seen.load() == ended).then(|| self.seen_since.load()),
-            _ => Some(entry.began.load()).filter(|began| *began != 0 && *began < told),
+            _ => Some(entry.began.load()).filter(|began| *began != 0 && *began < clock),
         }
     }
 
@@ -211,20 +211,20 @@ mod tests {
         assert_eq!(calls, [Call::Lock, Call::Unlock]);
     }
     #[test]
-    fn a_call_has_the_time_that_was_told_before_it() {
+    fn a_call_has_the_time_that_the_clock_had() {
         let recorder = CallRecorder::default();
         recorder.begin(Call::Barrier, 0);
         recorder.end();
         assert_eq!(recorder.since(), None);
-        recorder.tell(100);
+        recorder.set_clock(100);
         recorder.begin_operation(Call::Put, 128, (1, 8));
         assert_eq!(recorder.since(), None, "it may have begun just now");
-        recorder.tell(200);
+        recorder.set_clock(200);
         assert_eq!(recorder.since(), Some(100));
         recorder.end();
         assert_eq!(recorder.since(), None, "it may have ended just now");
         for now in [300, 400] {
-            recorder.tell(now);
+            recorder.set_clock(now);
             assert_eq!(recorder.since(), Some(300), "outside the library");
         }
         recorder.begin(Call::Fence, 128);

@@ -22,7 +22,7 @@ pub(crate) struct RankSlot {
     pub(crate) wait: WaitRecord,
     /// The writes of its threads, in a job that continues after a failure.
     pub(crate) writing: WriteRecords,
-    /// Its last calls, but for a job that keeps none. The launcher tells it the time.
+    /// Its last calls, but for a job that keeps none. The launcher sets their clock.
     pub(crate) calls: CallRecorder,
 }
 

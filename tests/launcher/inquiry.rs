@@ -87,6 +87,7 @@ fn seconds(cell: &str) -> f64 {
 
 #[test]
 #[ignore = "a rank"]
+#[allow(clippy::disallowed_methods, reason = "a rank outside the library")]
 fn begin_calls_apart() {
     let universe = Universe::init().unwrap();
     let world = universe.world();
@@ -127,7 +128,7 @@ fn it_tells_when_calls_began() {
             false => seconds(&format!("{one} s")),
         })
     };
-    // A time is told five times a second, and later where other processes have the processor.
+    // The clock is set five times a second, and later where other processes have the processor.
     let is_apart = |before: f64, after: f64| (0.9..3.0).contains(&(before - after));
     let (window, put) = (of("window allocate"), of("put"));
     assert!(window[0] == window[1] && is_apart(window[1], put[0]), "{table}");

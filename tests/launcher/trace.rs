@@ -528,6 +528,7 @@ fn what_a_killed_launcher_has_written_can_be_read() {
 
 #[test]
 #[ignore = "a rank"]
+#[allow(clippy::disallowed_methods, reason = "a rank outside the library")]
 fn wait_now_and_then() {
     let universe = Universe::init().unwrap();
     let world = universe.world();

@@ -1,5 +1,5 @@
 //! What the tests of the C interface share: an installation of their own, a C compiler, another MPI.
-#![allow(clippy::disallowed_methods, reason = "reads where another MPI is")]
+#![allow(clippy::disallowed_methods, reason = "reads where another MPI and mpi4py are")]
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
 use std::fs;
@@ -118,4 +118,16 @@ pub fn mpich() -> Option<PathBuf> {
             None
         }
     }
+}
+
+/// The Python with mpi4py that `ONESIDED_PYTHON` names, or `python3`; `None`, with the reason on standard output, if it has
+/// none.
+pub fn python_with_mpi4py() -> Option<String> {
+    let python = std::env::var("ONESIDED_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let found = Command::new(&python).args(["-c", "import mpi4py"]).output();
+    let is_there = found.is_ok_and(|output| output.status.success());
+    if !is_there {
+        println!("skipped: '{python}' has no mpi4py; ONESIDED_PYTHON names another Python");
+    }
+    is_there.then_some(python)
 }
