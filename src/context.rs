@@ -95,7 +95,8 @@ impl Context {
             let job = job.clone();
             move || job.look()
         };
-        let statistics = Statistics::join(&segment, here, look)?;
+        let shards = Shards::join(&segment, here)?;
+        let statistics = Statistics::join(&segment, here, shards.take_part(), look)?;
         let log = statistics.clone().map(|log| -> Arc<dyn WaitLog> { log });
         Ok(Context {
             rank: member.rank,
@@ -108,7 +109,7 @@ impl Context {
                 .logging(log),
             job: Scope::of(&notice, []),
             records: notice.continues(),
-            shards: Shards::join(&segment, here)?,
+            shards,
             checker: Checker::join(&segment, here)?,
             statistics,
             notice,
@@ -385,6 +386,7 @@ impl Context {
         let has_peer =
             || matches!(call, Call::Send | Call::SendReceive | Call::Lock | Call::Unlock);
         if let Some(statistics) = &self.statistics
+            && statistics.counts()
             && (call.is_operation() || has_peer())
         {
             statistics.reaches(world(target.0));

@@ -32,15 +32,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const LONG: u64 = 50_000;
 
 thread_local! {
-    /// The outermost call that this thread is in, or was in last.
+    /// How many calls this thread is in, each inside the one before.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// The outermost of them, or the last one.
     static CURRENT: Cell<CurrentCall> =
-        const { Cell::new(CurrentCall { depth: 0, what: 0, bytes: 0, others: 0, begun: 0, peer: None }) };
+        const { Cell::new(CurrentCall { what: 0, bytes: 0, others: 0, begun: 0, peer: None }) };
 }
 
 #[derive(Clone, Copy)]
 struct CurrentCall {
-    /// How many calls this thread is in, each inside the one before.
-    depth: u32,
     /// [`CallWord::of`] the call and its window.
     what: u64,
     bytes: u64,
@@ -106,13 +106,16 @@ impl Counts {
 }
 
 impl Statistics {
-    /// Those of a rank, if its job has them. `look` ends the process if the launcher is dead.
+    /// Those of a rank, if its job has them. `look` ends the process if the launcher is dead; `may_prefer`: a mutex may
+    /// prefer this thread.
     pub(crate) fn join(
         segment: &Arc<Segment>,
         rank: u32,
+        may_prefer: bool,
         look: impl Fn() + Send + Sync + 'static,
     ) -> Result<Option<Arc<Statistics>>> {
-        let (counts, log) = (Counts::join(segment, rank)?, EventLog::join(segment, rank, look)?);
+        let counts = Counts::join(segment, rank)?;
+        let log = EventLog::join(segment, rank, may_prefer, look)?;
         if counts.is_none() && log.is_none() {
             return Ok(None);
         }
@@ -129,14 +132,15 @@ impl Statistics {
     /// bytes.
     #[cold]
     pub(crate) fn begin(&self, call: Call, window: u64, operation: Option<(Rank, u64)>) {
-        let current = CURRENT.get();
-        if current.depth > 0 {
-            return CURRENT.set(CurrentCall { depth: current.depth + 1, ..current });
+        let depth = DEPTH.get();
+        DEPTH.set(depth + 1);
+        if depth > 0 {
+            return;
         }
         self.forget_if_created(call);
         let (what, bytes) = (CallWord::of(call, window), operation.map_or(0, |(_, bytes)| bytes));
         let begun = monotonic();
-        CURRENT.set(CurrentCall { depth: 1, what, bytes, others: 0, begun, peer: None });
+        CURRENT.set(CurrentCall { what, bytes, others: 0, begun, peer: None });
         if let Some(log) = &self.log {
             log.begin(begun, (call, window), operation, || self.name_of(what));
         }
@@ -145,9 +149,8 @@ impl Statistics {
     /// The bytes of the call that this thread has begun go to that rank of the world, or come from it.
     #[cold]
     pub(crate) fn reaches(&self, peer: Option<u32>) {
-        let current = CURRENT.get();
-        if current.depth == 1 {
-            CURRENT.set(CurrentCall { peer, ..current });
+        if DEPTH.get() == 1 {
+            CURRENT.set(CurrentCall { peer, ..CURRENT.get() });
         }
     }
 
@@ -193,12 +196,11 @@ impl Statistics {
     /// A call of this thread has ended. It is counted unless it was made inside another one.
     #[cold]
     pub(crate) fn end(&self) {
-        let call = CURRENT.get();
-        let depth = call.depth.saturating_sub(1);
-        CURRENT.set(CurrentCall { depth, ..call });
+        let depth = DEPTH.get().saturating_sub(1);
+        DEPTH.set(depth);
         if depth == 0 {
             let now = monotonic();
-            self.count(&call, now.saturating_sub(call.begun));
+            self.counts.iter().for_each(|counts| self.count(counts, now));
             self.log.iter().for_each(|log| log.end(now));
         }
     }
@@ -236,8 +238,8 @@ impl Statistics {
     /// The call of this thread has received a message of that many bytes.
     #[cold]
     pub(crate) fn received_bytes(&self, bytes: u64) {
-        let current = CURRENT.get();
-        if current.depth > 0 {
+        if DEPTH.get() > 0 {
+            let current = CURRENT.get();
             CURRENT.set(CurrentCall { others: current.others + bytes, ..current });
         }
     }
@@ -246,9 +248,8 @@ impl Statistics {
     /// number counts. Of several rounds the last one counts, which has the data.
     #[cold]
     pub(crate) fn moves(&self, gets: u64, gives: u64) {
-        let current = CURRENT.get();
-        if current.depth > 0 {
-            CURRENT.set(CurrentCall { others: gets.max(gives), ..current });
+        if DEPTH.get() > 0 {
+            CURRENT.set(CurrentCall { others: gets.max(gives), ..CURRENT.get() });
         }
     }
 
@@ -262,8 +263,10 @@ impl Statistics {
         self.log.as_deref()
     }
 
-    fn count(&self, call: &CurrentCall, lasted: u64) {
-        let Some(Counts { words, traffic, .. }) = &self.counts else { return };
+    /// The call of this thread has ended.
+    fn count(&self, Counts { words, traffic, .. }: &Counts, now: u64) {
+        let call = CURRENT.get();
+        let lasted = now.saturating_sub(call.begun);
         let mut places = self.places();
         let number = places.calls.len();
         let at = *places.calls.entry(call.what).or_insert(number);
@@ -328,8 +331,8 @@ impl WaitLog for Statistics {
     }
 
     fn waited(&self, account: Option<&Account<'_>>, awaited: AwaitedWords, nanoseconds: u64) {
-        let CurrentCall { depth, what, .. } = CURRENT.get();
-        if depth == 0 {
+        let what = CURRENT.get().what;
+        if DEPTH.get() == 0 {
             // A thread of the library, which serves other ranks.
             return;
         }

@@ -9,14 +9,17 @@ use crate::error::Result;
 use crate::mixer::Mixer;
 use crate::prim::{Backoff, FailedWord, Waiter, Word32, monotonic};
 use crate::rank::Rank;
-use crate::shm::{Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing, thread_id};
+use crate::shm::{
+    BiasedGuard, BiasedMutex, Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing,
+    thread_id,
+};
 use crate::sync::MAX_RANKS;
 use crate::sync::channel::MailWords;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 thread_local! {
     /// The number of this thread in the log, from 1 on; zero before its first event.
@@ -89,7 +92,7 @@ pub(crate) struct EventLog {
     ring: Placed<TraceRing>,
     /// Rung when a block is full.
     launcher: Placed<MailWords>,
-    writer: Mutex<EventWriter>,
+    writer: BiasedMutex<EventWriter>,
     /// How this process waits for the launcher: not counted, because each of these waits is in an event.
     backoff: Backoff,
     /// Never set: the launcher returns blocks also when the job has failed.
@@ -148,10 +151,12 @@ fn arrow_at(kind: u64, words: u64, number: u32) -> u64 {
 }
 
 impl EventLog {
-    /// That of a rank, if its job is traced. `look` ends the process if the launcher is dead.
+    /// That of a rank, if its job is traced. `look` ends the process if the launcher is dead; `may_prefer`: a mutex may
+    /// prefer this thread.
     pub(crate) fn join(
         segment: &Arc<Segment>,
         rank: u32,
+        may_prefer: bool,
         look: impl Fn() + Send + Sync + 'static,
     ) -> Result<Option<Arc<EventLog>>> {
         let layout = segment.layout();
@@ -161,7 +166,7 @@ impl EventLog {
         let log = Arc::new(EventLog {
             ring: segment.place(ring)?,
             launcher: segment.place(mail)?,
-            writer: Mutex::default(),
+            writer: BiasedMutex::new(EventWriter::default(), may_prefer),
             // More ranks than cores: it yields for a moment, and sleeps.
             backoff: Backoff::new(2, 1).looking(look),
             deaf: FailedWord::default(),
@@ -195,16 +200,17 @@ impl EventLog {
             return;
         }
         IS_IN_CALL.set(true);
-        let mut writer = self.writer();
-        let window = self.window(&mut writer, window, name);
-        let operation = operation.map(|(target, bytes)| (Some(target.0), bytes));
-        self.publish(&mut writer, &TraceEvent::Begin { time, call, window, operation });
+        self.writer.with(|writer| {
+            let window = self.window(writer, window, name);
+            let operation = operation.map(|(target, bytes)| (Some(target.0), bytes));
+            self.publish_here(writer, &TraceEvent::Begin { time, call, window, operation });
+        });
     }
 
     /// Its call has ended.
     pub(crate) fn end(&self, time: u64) {
         if IS_IN_CALL.replace(false) {
-            self.publish(&mut self.writer(), &TraceEvent::End { time });
+            self.writer.with(|writer| self.publish_here(writer, &TraceEvent::End { time }));
         }
     }
 
@@ -346,8 +352,8 @@ impl EventLog {
         }
     }
 
-    fn writer(&self) -> MutexGuard<'_, EventWriter> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    fn writer(&self) -> BiasedGuard<'_, EventWriter> {
+        self.writer.lock()
     }
 
     /// The number of a window's name.
@@ -383,24 +389,35 @@ impl EventLog {
         text
     }
 
-    /// Publishes an event of this thread; its first one after the number of the thread.
-    #[inline]
+    /// Publishes an event of this thread.
     fn publish(&self, writer: &mut EventWriter, event: &TraceEvent) {
-        if THREAD.get() == 0 {
-            if writer.threads == 0 {
-                self.ring.blocks[0].words.lend();
-            }
-            writer.threads += 1;
-            THREAD.set(writer.threads);
-            self.append(writer, &TraceEvent::Thread { id: thread_id() });
-        }
-        self.append(writer, event);
+        self.publish_here(writer, event);
     }
 
-    #[inline]
-    fn append(&self, writer: &mut EventWriter, event: &TraceEvent) {
+    /// The same, inlined where most events are.
+    #[inline(always)]
+    fn publish_here(&self, writer: &mut EventWriter, event: &TraceEvent) {
+        if THREAD.get() == 0 {
+            self.begin_thread(writer);
+        }
+        self.append(writer, THREAD.get(), event);
+    }
+
+    /// The first event of a thread is its number.
+    #[cold]
+    fn begin_thread(&self, writer: &mut EventWriter) {
+        if writer.threads == 0 {
+            self.ring.blocks[0].words.lend();
+        }
+        writer.threads += 1;
+        THREAD.set(writer.threads);
+        self.append(writer, writer.threads, &TraceEvent::Thread { id: thread_id() });
+    }
+
+    #[inline(always)]
+    fn append(&self, writer: &mut EventWriter, thread: u32, event: &TraceEvent) {
         let places = &self.ring.blocks[writer.block].places;
-        places[writer.place].publish(&places[writer.place + 1], THREAD.get(), event);
+        places[writer.place].publish(&places[writer.place + 1], thread, event);
         writer.place += 1;
         if writer.place == TraceBlock::PLACES - 1 {
             self.begin_next_block(writer);

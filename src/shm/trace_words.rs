@@ -50,6 +50,7 @@ impl TracePlace {
     const THREAD_SHIFT: u32 = 8;
 
     /// Publishes an event of a thread here; `behind` is the place behind this one.
+    #[inline(always)]
     pub(crate) fn publish(&self, behind: &TracePlace, thread: u32, event: &TraceEvent) {
         let (kind, text, words) = event.words();
         self.state.publish(Some(&behind.state), kind | thread << TracePlace::THREAD_SHIFT, || {
@@ -188,6 +189,7 @@ impl TraceEvent {
     pub(crate) const TEXT_BYTES: usize = 8 * TracePlace::WORDS;
 
     /// Its kind, its text and its other words.
+    #[inline(always)]
     fn words(&self) -> (u32, u32, [u64; TracePlace::WORDS]) {
         match *self {
             TraceEvent::Thread { id } => (THREAD, 0, [id.into(), 0, 0]),

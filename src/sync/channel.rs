@@ -210,6 +210,7 @@ impl RecordState {
 
     /// The sender: `fill` writes the record, which is then published with `kind` (not zero). The
     /// record behind it in the chunk, if any, is cleared first.
+    #[inline]
     pub fn publish(&self, behind: Option<&RecordState>, kind: u32, fill: impl FnOnce()) {
         if let Some(behind) = behind
             && !planted(Fault::MessageUncleared)
