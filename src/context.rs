@@ -157,7 +157,7 @@ impl Context {
             return Err(Error::NotInJob { what });
         }
         self.slot.pid.store(std::process::id());
-        // Without a launcher nobody sets the clock any more.
+        // Without a launcher no process sets the clock any more.
         if self.foreign.is_none() && launch::launcher().is_some() {
             self.calls.set_clock(monotonic());
         }

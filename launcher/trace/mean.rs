@@ -99,7 +99,7 @@ impl MeanOverTime {
         self.pass_on(self.sums.len())
     }
 
-    /// Passes on so many means.
+    /// Passes on that number of means.
     fn pass_on(&mut self, intervals: usize) -> Vec<(u64, f64)> {
         let (first, shift, before) = (self.first, self.shift, &mut self.before);
         self.first += intervals as u64;

@@ -440,7 +440,7 @@ impl Plan<'_> {
         buffer.bytes().ok_or_else(|| self.too_far(&buffer.datatype))
     }
 
-    /// In a job that counts: this rank's program gives so many bytes to the collective, and gets so many.
+    /// In a job that counts: the bytes that this rank's program gives to the collective, and those that it gets.
     pub(super) fn moves(&self, gives: u64, gets: u64) {
         if let Some(statistics) = self.comm.context().statistics() {
             statistics.moves(gives, gets);

@@ -88,26 +88,26 @@ fn seconds(cell: &str) -> f64 {
 #[test]
 #[ignore = "a rank"]
 #[allow(clippy::disallowed_methods, reason = "a rank outside the library")]
-fn begin_calls_apart() {
+fn begin_calls_after_pauses() {
     let universe = Universe::init().unwrap();
     let world = universe.world();
     let mut window: Window<u64> = WindowOptions::new().name("halo").allocate(world, 1).unwrap();
-    std::thread::sleep(APART);
+    std::thread::sleep(PAUSE);
     let epoch = window.lock_all().unwrap();
     for _ in 0..3 {
         epoch.put(&[1], Rank(0), 0).unwrap();
     }
-    std::thread::sleep(APART);
+    std::thread::sleep(PAUSE);
     epoch.put(&[1], Rank(0), 0).unwrap();
     nix::unistd::pause();
 }
 
-const APART: Duration = Duration::from_millis(1500);
+const PAUSE: Duration = Duration::from_millis(1500);
 
 /// Of the time between two calls a table has all but some tenths of a second, and so has that of a rank in no call.
 #[test]
 fn it_tells_when_calls_began() {
-    let command = rank_function_in("inquiry", "begin_calls_apart");
+    let command = rank_function_in("inquiry", "begin_calls_after_pauses");
     let mut arguments = vec!["-n", "1", "--"];
     arguments.extend(command.iter().map(String::as_str));
     let started = Started::new(rmarun(&arguments));
@@ -115,7 +115,7 @@ fn it_tells_when_calls_began() {
     let tables = || run(&["--status", &pid, "--calls", "9"]).stdout;
     eventually("the rank has been in no call for long", || {
         let table = tables();
-        table.contains("4      ") && seconds(&row(&table, 0)[3]) > APART.as_secs_f64()
+        table.contains("4      ") && seconds(&row(&table, 0)[3]) > PAUSE.as_secs_f64()
     });
     let table = tables();
     let of = |call: &str| {
@@ -129,10 +129,10 @@ fn it_tells_when_calls_began() {
         })
     };
     // The clock is set five times a second, and later where other processes have the processor.
-    let is_apart = |before: f64, after: f64| (0.9..3.0).contains(&(before - after));
+    let is_a_pause_between = |before: f64, after: f64| (0.9..3.0).contains(&(before - after));
     let (window, put) = (of("window allocate"), of("put"));
-    assert!(window[0] == window[1] && is_apart(window[1], put[0]), "{table}");
-    assert!(is_apart(put[0], put[1]), "{table}");
+    assert!(window[0] == window[1] && is_a_pause_between(window[1], put[0]), "{table}");
+    assert!(is_a_pause_between(put[0], put[1]), "{table}");
     started.signal(Signal::SIGTERM);
     finish(started).expect(143);
 }
