@@ -77,10 +77,20 @@ pub(crate) struct Context {
     /// The number of communicators that this rank has numbered.
     numbered: Word32,
     progress: OnceLock<&'static dyn ProgressEngine>,
-    /// What this rank warns of if the program does not free it: a description of each, by its block.
-    unfreed: Mutex<BTreeMap<u64, Warning>>,
+    /// What this rank warns of if the program does not do it.
+    expected: Mutex<BTreeMap<Expected, Warning>>,
 }
 
+/// What a program has to do before it leaves the job.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Expected {
+    /// The block of an object that it has to free.
+    pub(crate) block: u64,
+    /// An epoch on that object that it has to end.
+    pub(crate) epoch: Option<u8>,
+}
+
+/// Describes what it has not done.
 type Warning = Box<dyn Fn() -> String + Send>;
 
 impl Context {
@@ -118,32 +128,36 @@ impl Context {
             slot,
             numbered: Word32::default(),
             progress: OnceLock::new(),
-            unfreed: Mutex::default(),
+            expected: Mutex::default(),
         })
     }
 
-    fn unfreed(&self) -> MutexGuard<'_, BTreeMap<u64, Warning>> {
-        self.unfreed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn expected(&self) -> MutexGuard<'_, BTreeMap<Expected, Warning>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The program has to free the object with that block before it leaves the job; the warning is
-    /// `description`.
-    pub(crate) fn expect_free(
-        &self,
-        block: u64,
-        description: impl Fn() -> String + Send + 'static,
-    ) {
-        self.unfreed().insert(block, Box::new(description));
+    /// The program has to do that before it leaves the job; the warning is `description`.
+    pub(crate) fn expect(&self, what: Expected, description: impl Fn() -> String + Send + 'static) {
+        self.expected().insert(what, Box::new(description));
+    }
+
+    /// The program has done that.
+    pub(crate) fn done(&self, what: Expected) {
+        self.expected().remove(&what);
     }
 
     /// The program has freed the object with that block.
     pub(crate) fn freed(&self, block: u64) {
-        self.unfreed().remove(&block);
+        let mut expected = self.expected();
+        let of_block = |epoch| Expected { block, epoch };
+        let about = expected.range(of_block(None)..=of_block(Some(u8::MAX)));
+        let about: Vec<_> = about.map(|(what, _)| *what).collect();
+        about.iter().for_each(|what| _ = expected.remove(what));
     }
 
-    /// The program leaves the job: names on standard error, once, what it has not freed.
-    pub(crate) fn warn_of_unfreed(&self) {
-        for description in std::mem::take(&mut *self.unfreed()).into_values() {
+    /// The program leaves the job: names on standard error, once, what it has not done.
+    pub(crate) fn warn_of_expected(&self) {
+        for description in std::mem::take(&mut *self.expected()).into_values() {
             // Standard error may be closed.
             let _ = writeln!(std::io::stderr(), "onesided: {}", description());
         }

@@ -53,7 +53,8 @@
 //!
 //! Dropping a guard ends its epoch where that needs no other rank: unlock, unlock_all, complete.
 //! Dropping a [`FenceEpoch`] or an [`ExposureEpoch`] leaves the epoch open, because ending it
-//! waits for other ranks. While a thread panics, no guard ends its epoch: the rank is about to
+//! waits for other ranks; errors of later calls name the line where it began, and so does the rank when
+//! it leaves the job. While a thread panics, no guard ends its epoch: the rank is about to
 //! fail, and the launcher ends the job. A program that catches the panic keeps its locks.
 //!
 //! Under a lock, operations with `_flush` in their name return their result, complete:

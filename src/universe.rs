@@ -129,7 +129,7 @@ impl Universe {
 impl Drop for Universe {
     fn drop(&mut self) {
         if !std::thread::panicking() && !is_forked() {
-            self.world.context().warn_of_unfreed();
+            self.world.context().warn_of_expected();
             // A callback that fails cannot keep the process in the job.
             let _ = self.myself.delete_attributes();
             self.myself.let_go();

@@ -120,11 +120,8 @@ impl<T: Pod> Window<T> {
     /// then stays exposed until the job ends.
     #[track_caller]
     pub fn free_and_take(self) -> Result<Vec<WindowMemory<T>>> {
-        let Window { win, memory, fenced, .. } = self;
-        win.free().map_err(|error| match fenced {
-            Some(began) => error.in_fence_since(began),
-            None => error,
-        })?;
+        let Window { win, memory, .. } = self;
+        win.free()?;
         Ok(memory.take())
     }
 }

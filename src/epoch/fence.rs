@@ -8,7 +8,7 @@ use super::{Buffers, Window, WindowView};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::window::FenceAssert;
+use crate::window::{FenceAssert, LeftEpoch};
 use bytemuck::Pod;
 use std::panic::Location;
 
@@ -24,11 +24,28 @@ use std::panic::Location;
 /// epoch.put(&[1], Rank(0), 0)?; // the epoch is over
 /// # Ok(()) }
 /// ```
+///
+/// If it is dropped, it stays open, because ending it would wait for other ranks. Errors of later calls then name
+/// the line of the fence, and so does the rank when it leaves the job, if it has issued operations in the epoch.
 #[derive(Debug)]
 #[must_use = "the epoch stays open until it is fenced again or closed"]
 pub struct FenceEpoch<'w, 'b, T: Pod> {
-    window: &'w mut Window<T>,
+    open: OpenFence<'w, T>,
     buffers: Buffers<'b>,
+}
+
+/// The window of a guard, and where its epoch began.
+#[derive(Debug)]
+struct OpenFence<'w, T: Pod> {
+    window: &'w mut Window<T>,
+    began: &'static Location<'static>,
+}
+
+impl<T: Pod> Drop for OpenFence<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.window.win.calls.dropped(LeftEpoch::Fence, self.began);
+    }
 }
 
 /// The operations of one [`FenceEpoch::step`].
@@ -79,8 +96,9 @@ impl<T: Pod> Window<T> {
     #[track_caller]
     pub fn fence_with<'b>(&mut self, assert: FenceAssert) -> Result<FenceEpoch<'_, 'b, T>> {
         self.win.fence_with(assert)?;
-        self.fenced = Some(Location::caller());
-        Ok(FenceEpoch { window: self, buffers: Buffers::new() })
+        self.win.calls.ended(LeftEpoch::Fence);
+        let open = OpenFence { window: self, began: Location::caller() };
+        Ok(FenceEpoch { open, buffers: Buffers::new() })
     }
 
     /// [`Window::fence`], `operations`, and [`FenceEpoch::close`]: the operations are complete on every rank when it
@@ -142,10 +160,11 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// [`FenceEpoch::fence`].
     #[track_caller]
     pub fn fence_with<'c>(self, assert: FenceAssert) -> Result<FenceEpoch<'w, 'c, T>> {
-        let window = self.window;
-        window.win.fence_with(assert)?;
-        window.fenced = Some(Location::caller());
-        Ok(FenceEpoch { window, buffers: Buffers::new() })
+        // The buffers stay borrowed over the fence.
+        let FenceEpoch { mut open, buffers: _buffers } = self;
+        open.window.win.fence_with(assert)?;
+        open.began = Location::caller();
+        Ok(FenceEpoch { open, buffers: Buffers::new() })
     }
 
     /// Runs `operations` and completes what they issue by a `MPI_Win_fence` on every rank; this guard is
@@ -178,9 +197,10 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
         operations: impl FnOnce(&FenceStep<'_, 'c, T>) -> Result<R>,
     ) -> Result<R> {
         // `'c` is the caller's: a borrow for it outlives this call with its fence.
-        let step = FenceStep { window: self.window, buffers: Buffers::new() };
+        let step = FenceStep { window: self.open.window, buffers: Buffers::new() };
         let issued = operations(&step);
-        let fenced = self.window.win.fence();
+        let fenced = self.open.window.win.fence();
+        self.open.began = Location::caller();
         let result = issued?;
         fenced?;
         Ok(result)
@@ -205,20 +225,19 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// [`Error::Assertion`] for NOPRECEDE after an operation; those of [`FenceEpoch::close`].
     #[track_caller]
     pub fn close_with(self, assert: FenceAssert) -> Result<()> {
-        self.window.fenced = None;
-        self.window.win.fence_with(assert | FenceAssert::NOSUCCEED)
+        self.open.window.win.fence_with(assert | FenceAssert::NOSUCCEED)
     }
 
     /// The window, for local loads and stores.
     pub fn window(&self) -> WindowView<'_, T> {
-        WindowView { window: self.window }
+        WindowView { window: self.open.window }
     }
 }
 
 impl<T: Pod> Guard<T> for FenceEpoch<'_, '_, T> {
     #[inline]
     fn window(&self) -> &Window<T> {
-        self.window
+        self.open.window
     }
 }
 

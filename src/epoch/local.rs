@@ -70,7 +70,7 @@ impl<T: Pod> Window<T> {
         self.win.calls.handled(self.check_lendable())?;
         let own = self.win.comm().rank();
         self.win.calls.handled(self.win.await_latest_fence(Call::Lock, at))?;
-        self.win.lock(LockType::Exclusive, own).map_err(|error| self.explained(error))?;
+        self.win.lock(LockType::Exclusive, own)?;
         // Created before the check, so that its drop releases the lock. LockPost has observed what the
         // other ranks announced before they arrived at the latest fence.
         let epoch = LocalEpoch { window: self, open: true };

@@ -70,7 +70,7 @@ impl<T: Pod> Window<T> {
         target: Rank,
         assert: LockAssert,
     ) -> Result<LockEpoch<'_, 'b, T>> {
-        self.win.lock_with(lock_type, target, assert).map_err(|error| self.explained(error))?;
+        self.win.lock_with(lock_type, target, assert)?;
         Ok(LockEpoch { window: self, target, buffers: Buffers::new() })
     }
 

@@ -61,7 +61,7 @@ impl<T: Pod> Window<T> {
     /// Those of [`Window::lock_all`].
     #[track_caller]
     pub fn lock_all_with<'b>(&mut self, assert: LockAssert) -> Result<LockAllEpoch<'_, 'b, T>> {
-        self.win.lock_all_with(assert).map_err(|error| self.explained(error))?;
+        self.win.lock_all_with(assert)?;
         Ok(LockAllEpoch { window: self, buffers: Buffers::new() })
     }
 }

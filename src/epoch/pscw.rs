@@ -9,9 +9,10 @@ use super::{Buffers, Window, WindowView};
 use crate::error::Error;
 use crate::error::Result;
 use crate::group::Group;
-use crate::window::{PostAssert, StartAssert};
+use crate::window::{LeftEpoch, PostAssert, StartAssert};
 use bytemuck::Pod;
 use std::mem::ManuallyDrop;
+use std::panic::Location;
 
 /// The side on which this rank is an origin; see [`Window::sides`].
 ///
@@ -95,7 +96,8 @@ pub struct AccessEpoch<'a, 'b, T: Pod> {
 
 /// The epoch from post to wait: the ranks of the group given to post may access this rank's part.
 ///
-/// If it is dropped, it stays open, because ending it would wait for other ranks.
+/// If it is dropped, it stays open, because ending it would wait for other ranks. Errors of later calls then name
+/// the line of the post, and so does the rank when it leaves the job.
 ///
 /// ```
 /// use onesided::prelude::*;
@@ -125,6 +127,7 @@ pub struct AccessEpoch<'a, 'b, T: Pod> {
 #[must_use = "the epoch stays open until it is waited for"]
 pub struct ExposureEpoch<'a, T: Pod> {
     window: &'a Window<T>,
+    began: &'static Location<'static>,
 }
 
 impl<T: Pod> AccessSide<'_, T> {
@@ -150,10 +153,7 @@ impl<T: Pod> AccessSide<'_, T> {
         targets: &Group,
         assert: StartAssert,
     ) -> Result<AccessEpoch<'_, 'b, T>> {
-        self.window
-            .win
-            .start_with(targets, assert)
-            .map_err(|error| self.window.explained(error))?;
+        self.window.win.start_with(targets, assert)?;
         Ok(AccessEpoch { window: self.window, buffers: Buffers::new() })
     }
 }
@@ -166,6 +166,7 @@ impl<T: Pod> ExposureSide<'_, T> {
     /// # Errors
     /// [`Error::Epoch`], [`Error::Group`], [`Error::NoMemory`].
     #[doc(alias = "MPI_Win_post")]
+    #[track_caller]
     pub fn post(&mut self, origins: &Group) -> Result<ExposureEpoch<'_, T>> {
         self.post_with(origins, PostAssert::NONE)
     }
@@ -174,13 +175,14 @@ impl<T: Pod> ExposureSide<'_, T> {
     ///
     /// # Errors
     /// Those of [`ExposureSide::post`].
+    #[track_caller]
     pub fn post_with(
         &mut self,
         origins: &Group,
         assert: PostAssert,
     ) -> Result<ExposureEpoch<'_, T>> {
-        self.window.win.post_with(origins, assert).map_err(|error| self.window.explained(error))?;
-        Ok(ExposureEpoch { window: self.window })
+        self.window.win.post_with(origins, assert)?;
+        Ok(ExposureEpoch { window: self.window, began: Location::caller() })
     }
 }
 
@@ -237,7 +239,7 @@ impl<T: Pod> ExposureEpoch<'_, T> {
     #[doc(alias = "MPI_Win_wait")]
     #[track_caller]
     pub fn wait(self) -> Result<()> {
-        self.window.win.wait()
+        ManuallyDrop::new(self).window.win.wait()
     }
 
     /// `MPI_Win_test`: returns `None` if every origin has completed; the epoch is then closed as by
@@ -254,5 +256,11 @@ impl<T: Pod> ExposureEpoch<'_, T> {
     /// The window, for local loads and stores.
     pub fn window(&self) -> WindowView<'_, T> {
         WindowView { window: self.window }
+    }
+}
+
+impl<T: Pod> Drop for ExposureEpoch<'_, T> {
+    fn drop(&mut self) {
+        self.window.win.calls.dropped(LeftEpoch::Exposure, self.began);
     }
 }

@@ -2,16 +2,17 @@
 
 use super::{AccessSide, ExposureSide};
 use crate::comm::Comm;
-use crate::error::{Error, Result};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
 use crate::group::{Group, Rank};
 use crate::handler::ErrorHandler;
 use crate::info::Info;
 use crate::memory::Exposed;
-use crate::window::{Flavour, MemoryModel, Torn, Win, WinKeyval, WindowOptions};
+use crate::window::{Flavour, LeftEpoch, MemoryModel, Torn, Win, WinKeyval, WindowOptions};
 use bytemuck::Pod;
 use std::any::Any;
 use std::marker::PhantomData;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A window (`MPI_Win`): memory of every rank of a communicator, with elements of type `T`, which all
@@ -57,8 +58,6 @@ pub struct Window<T: Pod> {
     pub(super) win: Win,
     pub(super) memory: Exposed<T>,
     pub(super) elements: PhantomData<T>,
-    /// Where the fence epoch began that no guard has closed yet.
-    pub(super) fenced: Option<&'static Location<'static>>,
 }
 
 impl<T: Pod> std::fmt::Debug for Window<T> {
@@ -70,18 +69,7 @@ impl<T: Pod> std::fmt::Debug for Window<T> {
 impl<T: Pod> Window<T> {
     /// The window over `win`, with the memory of the program that it exposes.
     pub(super) fn of(win: Win, memory: Exposed<T>) -> Self {
-        Window { win, memory, elements: PhantomData, fenced: None }
-    }
-
-    /// The error of a call. If the window is in a fence epoch whose guard was dropped, it names the line where that
-    /// epoch began.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn explained(&self, error: Error) -> Error {
-        match self.fenced {
-            Some(began) => error.in_fence_since(began),
-            None => error,
-        }
+        Window { win, memory, elements: PhantomData }
     }
 
     /// `MPI_Win_allocate` (MPI-4.1 §12.2.2): a window with `len` zeroed elements for this rank. The ranks
@@ -120,8 +108,10 @@ impl<T: Pod> Window<T> {
     /// ranks; [`Error::RankFailed`] if the job ends.
     #[track_caller]
     pub fn recover(&mut self) -> Result<Vec<Rank>> {
-        self.fenced = None;
-        self.win.recover()
+        let failed = self.win.recover()?;
+        let both = [LeftEpoch::Fence, LeftEpoch::Exposure];
+        both.into_iter().for_each(|epoch| self.win.calls.ended(epoch));
+        Ok(failed)
     }
 
     /// The writes in progress when ranks of the window failed; see [`Win::torn`]. Local; does not block.

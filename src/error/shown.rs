@@ -3,7 +3,6 @@
 use super::Error;
 use crate::rank::Rank;
 use std::fmt;
-use std::panic::Location;
 
 /// The result of a call.
 ///
@@ -55,15 +54,6 @@ pub(super) fn holding(lock_of: &Option<Rank>) -> String {
 }
 
 impl Error {
-    /// The same of a call on a window that is still in a fence epoch, because the guard was dropped without `close`.
-    #[cold]
-    pub(crate) fn in_fence_since(self, began: &Location<'_>) -> Error {
-        let Error::Epoch { at, problem } = self else { return self };
-        let (file, line) = (began.file(), began.line());
-        let why = "is open, because its guard was dropped without close";
-        Error::Epoch { at, problem: format!("{problem}; the fence epoch of {file}:{line} {why}") }
-    }
-
     /// An error of the operating system.
     pub(crate) fn system(what: &'static str, source: impl Into<std::io::Error>) -> Error {
         Error::System { what, source: source.into() }

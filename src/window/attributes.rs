@@ -3,7 +3,6 @@
 use super::Flavour;
 use crate::attribute::Keyval;
 use crate::comm::Comm;
-use std::panic::Location;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Identifies the window for an attribute's callback. It is not the window itself: a callback must not
@@ -97,13 +96,13 @@ impl WindowIdentity {
         *self.name.write().unwrap_or_else(PoisonError::into_inner) = name.into();
     }
 
-    /// The warning of a rank that leaves the job and has not freed the window, which was created at `at`.
-    pub(super) fn warning(&self, at: &'static Location<'static>) -> impl Fn() -> String + use<> {
+    /// A sentence about the window, which may be gone when it is made, from its latest name.
+    pub(super) fn describe<F>(&self, sentence: F) -> impl Fn() -> String + use<F>
+    where
+        F: Fn(&str) -> String,
+    {
         let name = self.name.clone();
-        move || {
-            let name = name.read().unwrap_or_else(PoisonError::into_inner);
-            format!("window '{name}', created at {at}, was not freed (free)")
-        }
+        move || sentence(&name.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn shown(&self) -> Box<str> {

@@ -3,13 +3,14 @@
 
 use super::Flavour;
 use super::attributes::WindowIdentity;
+use super::left::LeftEpochs;
 use super::lenient::Leniency;
 use super::refusal::{Check, Refusal};
 use super::state::Epochs;
 use crate::call::Call;
 use crate::check::{Asserted, CheckedWindow, Checker, Frequency};
 use crate::comm::Comm;
-use crate::context::{Context, FastCall, InCall};
+use crate::context::{Context, Expected, FastCall, InCall};
 use crate::error::{Error, MismatchKind, Place, Result};
 use crate::foreign;
 use crate::group::Rank;
@@ -36,6 +37,7 @@ pub(crate) struct Calls {
     pub(super) survivors: Comm,
     handler: RwLock<ErrorHandler>,
     pub(super) leniency: Leniency,
+    pub(super) left: LeftEpochs,
     /// In a checked job.
     check: Option<Arc<CheckedWindow>>,
 }
@@ -59,6 +61,7 @@ impl Calls {
             identity,
             handler: RwLock::new(comm.error_handler()),
             leniency: Leniency::default(),
+            left: LeftEpochs::default(),
             check,
             survivors: comm,
         }
@@ -306,7 +309,10 @@ impl Calls {
     /// a binding, whose line `at` would be.
     pub(super) fn expect_free(&self, at: &'static Location<'static>) {
         if self.rank == 0 && !has_binding() {
-            self.context.expect_free(self.block, self.identity.warning(at));
+            let description = self.identity.describe(move |window| {
+                format!("window '{window}', created at {at}, was not freed (free)")
+            });
+            self.context.expect(Expected { block: self.block, epoch: None }, description);
         }
     }
 
@@ -386,7 +392,7 @@ impl Calls {
                 }
                 self.wrong_epoch(call, problem)
             }
-            _ => self.wrong_epoch(call, refusal.sentence(call, target.0)),
+            _ => self.wrong_epoch(call, refusal.sentence(call, target.0) + &self.why_open(refusal)),
         }
     }
 

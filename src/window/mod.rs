@@ -22,6 +22,7 @@ mod foreign;
 mod free;
 mod grant;
 mod hints;
+mod left;
 mod lenient;
 mod lock;
 mod memory;
@@ -56,6 +57,7 @@ use std::sync::Arc;
 use transport::{Aside, Transport};
 
 pub(crate) use calls::Calls;
+pub(crate) use left::LeftEpoch;
 pub(crate) use memory::{Atomicity, ExposedMemory, LateParts, Target};
 
 pub use crate::sync::LockType;

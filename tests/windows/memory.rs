@@ -2,7 +2,9 @@
 //! (MPI-2.2 §11.2).
 
 use crate::support::{job, needs_rmarun, occupied, spmd};
-use onesided::{Access, Comm, Error, ErrorClass, LockType, Op, Rank, Window, WindowOptions};
+use onesided::{
+    Access, Comm, Error, ErrorClass, FenceAssert, LockType, Op, Rank, Window, WindowOptions,
+};
 use std::mem::ManuallyDrop;
 
 #[test]
@@ -432,6 +434,52 @@ fn a_dropped_guard_of_a_fence_is_named_with_its_line() {
         drop(guard);
         let text = window.free().unwrap_err().to_string();
         assert!(text.contains(&format!("memory.rs:{line} is open, because")), "{text}");
+        // So does a fence that is refused while it is open; a step begins another epoch.
+        let mut window = Window::<u64>::allocate(world, 1).unwrap();
+        let mut guard = window.fence().unwrap();
+        guard.step(|step| step.put(&[7], other, 0)).unwrap();
+        let line = line!() - 1;
+        guard.put(&[7], other, 0).unwrap();
+        let text = guard.close_with(FenceAssert::NOPRECEDE).unwrap_err().to_string();
+        assert!(text.contains("NOPRECEDE"), "{text}");
+        let text = window.lock(LockType::Shared, other).unwrap_err().to_string();
+        assert!(text.contains(&format!("memory.rs:{line} is open, because")), "{text}");
+        window.fence().unwrap().close().unwrap();
+        window.free().unwrap();
+    });
+}
+
+/// So do the calls that an exposure epoch does not admit.
+#[test]
+fn a_dropped_guard_of_a_post_is_named_with_its_line() {
+    spmd(2, |world| {
+        let mut window = Window::<u64>::allocate(world, 1).unwrap();
+        let (other, group) = (Rank(1 - world.rank().0), world.group());
+        let line = line!() + 1;
+        drop(window.sides().1.post(&group).unwrap());
+        world.barrier().unwrap();
+        let expected =
+            format!("the exposure epoch of {}:{line} is open, because its guard", file!());
+        let fails = |outcome: onesided::Result<()>| {
+            let text = outcome.unwrap_err().to_string();
+            assert!(text.contains(&expected), "no '{expected}' in: {text}");
+        };
+        fails(window.sides().1.post(&group).map(drop));
+        fails(window.fence().map(drop));
+        fails(window.lock_all().map(drop));
+        fails(window.lock_local().map(drop));
+        // What another rank's epoch does not admit is not about this one.
+        let text = window.lock(LockType::Shared, other).unwrap_err().to_string();
+        assert!(text.ends_with("has exposed its part by post"), "{text}");
+        fails(window.free());
+        // A guard that waits is not named.
+        let mut window = Window::<u64>::allocate(world, 1).unwrap();
+        let (mut access, mut exposure) = window.sides();
+        let exposed = exposure.post(&group).unwrap();
+        access.start(&group).unwrap().complete().unwrap();
+        exposed.wait().unwrap();
+        window.fence().unwrap().close().unwrap();
+        window.free().unwrap();
     });
 }
 

@@ -3,9 +3,10 @@
 
 use crate::support::{job, spmd};
 use onesided::{
-    Comm, ErrorClass, ErrorHandler, Info, KeyvalOptions, LockType, MemoryModel, Rank, WinKeyval,
-    Window, WindowOptions,
+    Access, Comm, ErrorClass, ErrorHandler, Info, KeyvalOptions, LockType, MemoryModel, Rank,
+    WinKeyval, Window, WindowOptions,
 };
+use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -274,6 +275,53 @@ fn the_memory_model_of_every_flavour_is_unified() {
             window.free().unwrap();
         }
     });
+}
+
+/// At the end of the job at the latest, a rank names the line of an epoch whose guard was dropped.
+#[test]
+fn a_rank_that_leaves_names_epochs_that_are_open() {
+    let run = |world: &Comm| {
+        // Named by the next line.
+        let create = |what: &str, line: u32| {
+            let name = format!("{what} {}", line + 1);
+            WindowOptions::new().name(&name).allocate::<u64>(world, 1).unwrap()
+        };
+        // Only that with operations: another one was none, or has ended.
+        let mut unused = create("unused", 0);
+        drop(unused.fence().unwrap());
+        let mut ended = create("ended", 0);
+        ended.fence().unwrap().put(&[7], Rank(0), 0).unwrap();
+        ended.fence().unwrap().close().unwrap();
+        let mut fenced = create("fenced", line!());
+        fenced.fence().unwrap().put(&[7], Rank(0), 0).unwrap();
+        let mut posted = create("posted", line!());
+        drop(posted.sides().1.post(&world.group()).unwrap());
+        let freed = [unused, ended, fenced].map(|window| window.free().is_ok());
+        assert_eq!(freed, [true, true, false]);
+    };
+    if let Some(outcome) = job(2, &[], run) {
+        let lines: BTreeSet<_> =
+            outcome.output.lines().filter(|l| l.contains("its guard was dropped")).collect();
+        let expected = |what, rank, kind, ends| {
+            let name = outcome.output.split('\'').find(|name| name.starts_with(what));
+            let name = name.expect("the window is named");
+            let at = format!("{}:{}", file!(), name.split_once(' ').expect("its line").1);
+            format!(
+                "[{rank}] onesided: window '{name}', on rank {rank}: the {kind} epoch of {at} is open, because its guard was \
+                 dropped without {ends}"
+            )
+        };
+        let expected: Vec<_> = [0, 1]
+            .into_iter()
+            .flat_map(|rank| {
+                [
+                    expected("fenced", rank, "fence", "close"),
+                    expected("posted", rank, "exposure", "wait"),
+                ]
+            })
+            .collect();
+        assert_eq!(lines, expected.iter().map(String::as_str).collect(), "{}", outcome.output);
+    }
 }
 
 /// Dropped or not, a window that is not freed is named once, by rank 0, with the line that created it.

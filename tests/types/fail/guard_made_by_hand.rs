@@ -2,7 +2,7 @@
 use onesided::{FenceEpoch, LockAllEpoch, Window};
 
 fn fence(window: &mut Window<u64>) {
-    let _ = FenceEpoch { window }; //~ error FenceEpoch
+    let _: FenceEpoch<'_, '_, u64> = FenceEpoch { open: panic!("{window:?}") }; //~ error FenceEpoch
 }
 
 fn lock_all(window: &mut Window<u64>) {

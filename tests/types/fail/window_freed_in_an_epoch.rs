@@ -52,6 +52,18 @@ fn dropped_in_fence(mut window: Window<u64>) -> Result<()> {
     epoch.close()
 }
 
+/// A guard that is not used again lives until it is dropped.
+fn free_beside_fence(mut window: Window<u64>) -> Result<()> {
+    let _epoch = window.fence()?;
+    window.free() //~ E0505
+}
+
+fn free_beside_exposure(mut window: Window<u64>, group: &Group) -> Result<()> {
+    let (_, mut exposure) = window.sides();
+    let _epoch = exposure.post(group)?;
+    window.free() //~ E0505
+}
+
 fn guard_outlives_the_window(window: Window<u64>) -> Result<()> {
     let epoch;
     {
