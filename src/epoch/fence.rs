@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::window::{FenceAssert, LeftEpoch};
 use bytemuck::Pod;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 
 /// The epoch between two fences: this rank may access every rank, and every rank this one.
@@ -34,17 +35,18 @@ pub struct FenceEpoch<'w, 'b, T: Pod> {
     buffers: Buffers<'b>,
 }
 
-/// The window of a guard, and where its epoch began.
+/// The window of a guard.
 #[derive(Debug)]
 struct OpenFence<'w, T: Pod> {
     window: &'w mut Window<T>,
-    began: &'static Location<'static>,
 }
 
 impl<T: Pod> Drop for OpenFence<'_, T> {
-    #[inline]
+    /// Out of the way of a guard that is closed.
+    #[cold]
+    #[inline(never)]
     fn drop(&mut self) {
-        self.window.win.calls.dropped(LeftEpoch::Fence, self.began);
+        self.window.win.calls.dropped(LeftEpoch::Fence, self.window.fenced);
     }
 }
 
@@ -97,8 +99,8 @@ impl<T: Pod> Window<T> {
     pub fn fence_with<'b>(&mut self, assert: FenceAssert) -> Result<FenceEpoch<'_, 'b, T>> {
         self.win.fence_with(assert)?;
         self.win.calls.ended(LeftEpoch::Fence);
-        let open = OpenFence { window: self, began: Location::caller() };
-        Ok(FenceEpoch { open, buffers: Buffers::new() })
+        self.fenced = Location::caller();
+        Ok(FenceEpoch { open: OpenFence { window: self }, buffers: Buffers::new() })
     }
 
     /// [`Window::fence`], `operations`, and [`FenceEpoch::close`]: the operations are complete on every rank when it
@@ -149,6 +151,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// [`Error::Epoch`], [`Error::RankFailed`].
     #[doc(alias = "MPI_Win_fence")]
     #[track_caller]
+    #[inline]
     pub fn fence<'c>(self) -> Result<FenceEpoch<'w, 'c, T>> {
         self.fence_with(FenceAssert::NONE)
     }
@@ -159,11 +162,18 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// [`Error::Assertion`] for NOSUCCEED, or NOPRECEDE after an operation; those of
     /// [`FenceEpoch::fence`].
     #[track_caller]
+    #[inline(always)]
     pub fn fence_with<'c>(self, assert: FenceAssert) -> Result<FenceEpoch<'w, 'c, T>> {
         // The buffers stay borrowed over the fence.
-        let FenceEpoch { mut open, buffers: _buffers } = self;
-        open.window.win.fence_with(assert)?;
-        open.began = Location::caller();
+        let FenceEpoch { open, buffers: _buffers } = self;
+        // It is dropped where the fence fails alone: the way of one that passes has no drop.
+        let open = ManuallyDrop::new(open);
+        if let Err(error) = open.window.win.fence_with(assert) {
+            drop(ManuallyDrop::into_inner(open));
+            return Err(error);
+        }
+        let open = ManuallyDrop::into_inner(open);
+        open.window.fenced = Location::caller();
         Ok(FenceEpoch { open, buffers: Buffers::new() })
     }
 
@@ -200,7 +210,7 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
         let step = FenceStep { window: self.open.window, buffers: Buffers::new() };
         let issued = operations(&step);
         let fenced = self.open.window.win.fence();
-        self.open.began = Location::caller();
+        self.open.window.fenced = Location::caller();
         let result = issued?;
         fenced?;
         Ok(result)
@@ -225,7 +235,14 @@ impl<'w, T: Pod> FenceEpoch<'w, '_, T> {
     /// [`Error::Assertion`] for NOPRECEDE after an operation; those of [`FenceEpoch::close`].
     #[track_caller]
     pub fn close_with(self, assert: FenceAssert) -> Result<()> {
-        self.open.window.win.fence_with(assert | FenceAssert::NOSUCCEED)
+        let FenceEpoch { open, buffers: _buffers } = self;
+        // As in `fence_with`.
+        let open = ManuallyDrop::new(open);
+        let closed = open.window.win.fence_with(assert | FenceAssert::NOSUCCEED);
+        if closed.is_err() {
+            drop(ManuallyDrop::into_inner(open));
+        }
+        closed
     }
 
     /// The window, for local loads and stores.

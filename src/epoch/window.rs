@@ -13,6 +13,7 @@ use crate::window::{Flavour, LeftEpoch, MemoryModel, Torn, Win, WinKeyval, Windo
 use bytemuck::Pod;
 use std::any::Any;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// A window (`MPI_Win`): memory of every rank of a communicator, with elements of type `T`, which all
@@ -58,6 +59,8 @@ pub struct Window<T: Pod> {
     pub(super) win: Win,
     pub(super) memory: Exposed<T>,
     pub(super) elements: PhantomData<T>,
+    /// Where the latest fence epoch began that had a guard; before the first, where the window was made.
+    pub(super) fenced: &'static Location<'static>,
 }
 
 impl<T: Pod> std::fmt::Debug for Window<T> {
@@ -68,8 +71,9 @@ impl<T: Pod> std::fmt::Debug for Window<T> {
 
 impl<T: Pod> Window<T> {
     /// The window over `win`, with the memory of the program that it exposes.
+    #[track_caller]
     pub(super) fn of(win: Win, memory: Exposed<T>) -> Self {
-        Window { win, memory, elements: PhantomData }
+        Window { win, memory, elements: PhantomData, fenced: Location::caller() }
     }
 
     /// `MPI_Win_allocate` (MPI-4.1 §12.2.2): a window with `len` zeroed elements for this rank. The ranks

@@ -67,16 +67,12 @@ impl LeftEpochs {
 impl Calls {
     /// A guard of that kind is dropped, whose epoch began at `began`. If the epoch is open, errors name that line, and
     /// so does this rank when it leaves the job, unless the epoch ends before.
-    #[inline]
-    pub(crate) fn dropped(&self, epoch: LeftEpoch, began: &'static Location<'static>) {
-        if epoch.is_in(&self.epochs) {
-            self.left_open(epoch, began);
-        }
-    }
-
     #[cold]
     #[inline(never)]
-    fn left_open(&self, epoch: LeftEpoch, began: &'static Location<'static>) {
+    pub(crate) fn dropped(&self, epoch: LeftEpoch, began: &'static Location<'static>) {
+        if !epoch.is_in(&self.epochs) {
+            return;
+        }
         self.left.set(epoch, Some(began));
         if epoch.keeps(&self.epochs) {
             let (rank, shown) = (self.rank(), epoch.shown(began));
