@@ -53,6 +53,7 @@ Exit code:
   128+N        rmarun was told to end by signal N (2 Ctrl-C, 15 SIGTERM), or, with 141, nobody
                reads its output any more
   2            the command line is wrong
+  18           under --strict a rank has not completed, received or freed all, and has ended with code 0
   101          the build of --example or --bin failed (Cargo's code)
   122          --timeout has passed
   123          a deadlock: ranks wait for ever, for one another or for one that has left the job
@@ -154,8 +155,8 @@ struct Line {
     require_join: bool,
     /// Returns errors for two kinds of calls of C programs that the standard forbids, and that are
     /// otherwise accepted with one note: request-based operations in epochs of fence and start, and
-    /// locks of windows with no_locks. What C programs have not completed, received or freed at the end
-    /// is an error, too
+    /// locks of windows with no_locks. What a program has not completed, received or freed when it leaves
+    /// the job, in any language, is an error, too: exit code 18
     #[arg(long)]
     strict: bool,
     /// The library of programs that are linked to MPICH's libmpi.so.12: own, the one installed with rmarun;

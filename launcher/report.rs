@@ -34,6 +34,8 @@ pub const TIMED_OUT: u8 = 122;
 pub const DEADLOCKED: u8 = 123;
 /// Accesses of a checked job conflict.
 pub const CONFLICTS: u8 = 124;
+/// The code of a job under `--strict` that has not completed, received or freed all; of C programs, `MPI_ERR_PENDING`.
+pub const PENDING: u8 = 18;
 const CANNOT_EXECUTE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
@@ -135,6 +137,8 @@ pub enum Cause {
     Rank(RankEnd),
     /// A rank ended with code zero without finalizing.
     NotFinished(RankEnd),
+    /// A rank ended with code zero, but had not done what `--strict` makes an error.
+    HasLeft(RankEnd),
     /// A rank ended without having joined a job that others joined.
     NotJoined(RankEnd),
     /// Ranks wait for ever.
@@ -160,6 +164,7 @@ impl Cause {
             How::Exited(0) if end.status.joined && !end.status.finished => {
                 Some(Cause::NotFinished(end.clone()))
             }
+            How::Exited(0) if end.status.has_left => Some(Cause::HasLeft(end.clone())),
             How::Exited(0) => None,
             _ => Some(Cause::Rank(end.clone())),
         }
@@ -168,7 +173,10 @@ impl Cause {
     /// The rank that ended the job, if one did.
     pub fn rank(&self) -> Option<u32> {
         match self {
-            Cause::Rank(end) | Cause::NotFinished(end) | Cause::NotJoined(end) => Some(end.rank),
+            Cause::Rank(end)
+            | Cause::NotFinished(end)
+            | Cause::HasLeft(end)
+            | Cause::NotJoined(end) => Some(end.rank),
             _ => None,
         }
     }
@@ -179,6 +187,7 @@ impl Cause {
             Cause::Rank(RankEnd { how: How::Exited(code), .. }) => *code as u8,
             Cause::Rank(RankEnd { how: How::Killed(signal), .. }) => signal_code(*signal),
             Cause::NotFinished(_) | Cause::NotJoined(_) | Cause::Damaged => LAUNCHER_FAILED,
+            Cause::HasLeft(_) => PENDING,
             Cause::Deadlock(_) => DEADLOCKED,
             Cause::Timeout(..) => TIMED_OUT,
             Cause::Signal(signal) => signal_code(*signal as i32),
@@ -219,6 +228,10 @@ impl Cause {
             Cause::NotFinished(end) => {
                 let place = place(end, joined);
                 format!("{} exited with code 0{place} without leaving the job (finalize)", who(end))
+            }
+            Cause::HasLeft(end) => {
+                let what = "left the job before it had done what is named above";
+                format!("{} {what}, which is an error under --strict", who(end))
             }
             Cause::NotJoined(end) => format!(
                 "{} ended without joining the job, which {joined} of {ranks} ranks joined",

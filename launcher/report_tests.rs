@@ -3,7 +3,14 @@
 use super::*;
 
 fn status(joined: bool, finished: bool, call: Call, window: Option<&str>) -> RankStatus {
-    RankStatus { joined, finished, call, window: window.map(str::to_owned), since: None }
+    RankStatus {
+        joined,
+        finished,
+        has_left: false,
+        call,
+        window: window.map(str::to_owned),
+        since: None,
+    }
 }
 
 fn end(how: How, status: RankStatus) -> RankEnd {
@@ -58,6 +65,16 @@ fn leaving_without_finalize_is_a_failure() {
 }
 
 #[test]
+fn what_strict_forbids_is_a_failure_unless_there_is_another() {
+    let left = || RankStatus { has_left: true, ..status(true, true, Call::None, None) };
+    let text = sentence(How::Exited(0), left(), 4);
+    assert!(text.contains("rank 3 (./app, pid 1234) left the job before"), "{text}");
+    assert!(text.ends_with("error under --strict; job ended, exit code 18"), "{text}");
+    let text = sentence(How::Exited(1), left(), 4);
+    assert!(text.contains("exited with code 1; job"), "{text}");
+}
+
+#[test]
 fn an_end_in_good_order_is_no_cause() {
     for status in [status(true, true, Call::None, None), status(false, false, Call::None, None)] {
         assert!(Cause::of(&end(How::Exited(0), status)).is_none());
@@ -77,6 +94,7 @@ fn no_cause_has_code_zero() {
         (Cause::Rank(end(How::Killed(64), joined())), 192),
         (Cause::NotFinished(end(How::Exited(0), joined())), 125),
         (Cause::NotJoined(end(How::Exited(0), joined())), 125),
+        (Cause::HasLeft(end(How::Exited(0), joined())), 18),
         (Cause::Signal(Signal::SIGINT), 130),
         (Cause::GuardDied, 137),
         (Cause::Output("standard output", broken()), 141),

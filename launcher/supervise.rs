@@ -389,11 +389,13 @@ impl<'a> Supervisor<'a> {
 
 fn status(job: &Job, rank: u32) -> RankStatus {
     // A damaged segment has no information on the rank.
-    job.status(rank).unwrap_or(RankStatus {
+    let unknown = RankStatus {
         joined: false,
         finished: false,
+        has_left: false,
         call: Call::None,
         window: None,
         since: None,
-    })
+    };
+    job.status(rank).unwrap_or(unknown)
 }

@@ -8,7 +8,7 @@ use crate::foreign;
 use crate::launch::{self, Figures, JobWatch, Membership};
 use crate::prim::{
     Account, Awaited, AwaitedKind, Backoff, Failure, JobFailed, ParkWord, Placement, Progress,
-    Step, WaitLog, WaitRecord, Waiter, Word32, monotonic, step,
+    Step, WaitLog, WaitRecord, Waiter, Word32, has_binding, monotonic, step,
 };
 use crate::rank::Rank;
 use crate::shm::{
@@ -34,8 +34,17 @@ pub(crate) trait ProgressEngine: Send + Sync {
     fn bell(&self) -> Option<&ParkWord>;
     /// See [`Progress::work`].
     fn work(&self, context: &Context) -> bool;
+    /// What the program has left to do.
+    fn left(&self, context: &Context) -> Left;
     /// The process leaves the job: drops the objects that have a handle of the context.
     fn abandon(&self);
+}
+
+/// What a program that leaves the job should have done before, in words.
+#[derive(Default)]
+pub(crate) struct Left {
+    pub(crate) not_completed: Option<String>,
+    pub(crate) not_received: Option<String>,
 }
 
 impl Progress for Context {
@@ -77,6 +86,8 @@ pub(crate) struct Context {
     /// The number of communicators that this rank has numbered.
     numbered: Word32,
     progress: OnceLock<&'static dyn ProgressEngine>,
+    /// `rmarun --strict`
+    is_strict: bool,
     /// What this rank warns of if the program does not do it.
     expected: Mutex<BTreeMap<Expected, Warning>>,
 }
@@ -128,6 +139,7 @@ impl Context {
             slot,
             numbered: Word32::default(),
             progress: OnceLock::new(),
+            is_strict: launch::is_strict(),
             expected: Mutex::default(),
         })
     }
@@ -139,6 +151,19 @@ impl Context {
     /// The program has to do that before it leaves the job; the warning is `description`.
     pub(crate) fn expect(&self, what: Expected, description: impl Fn() -> String + Send + 'static) {
         self.expected().insert(what, Box::new(description));
+    }
+
+    /// The same of an object that the program has to free. Of all ranks, the first of the object warns, and under
+    /// `--strict` each. None does for a binding, whose line the program's would be.
+    pub(crate) fn expect_free(
+        &self,
+        is_first: bool,
+        what: Expected,
+        description: impl Fn() -> String + Send + 'static,
+    ) {
+        if (is_first || self.is_strict) && !has_binding() {
+            self.expect(what, description);
+        }
     }
 
     /// The program has done that.
@@ -155,11 +180,18 @@ impl Context {
         about.iter().for_each(|what| _ = expected.remove(what));
     }
 
-    /// The program leaves the job: names on standard error, once, what it has not done.
-    pub(crate) fn warn_of_expected(&self) {
-        for description in std::mem::take(&mut *self.expected()).into_values() {
-            // Standard error may be closed.
-            let _ = writeln!(std::io::stderr(), "onesided: {}", description());
+    /// The program leaves the job: names on standard error, once, what it has not done, and `more`. Under `--strict`
+    /// the launcher then counts the rank as failed.
+    pub(crate) fn warn_of_expected(&self, more: impl Iterator<Item = String>) {
+        let expected = std::mem::take(&mut *self.expected());
+        let all = expected.into_values().map(|description| description());
+        for sentence in all.chain(more) {
+            // In one write, because the job may end at any time. Standard error may be closed.
+            let line = format!("onesided: {sentence}\n");
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            if self.is_strict {
+                self.slot.has_left.set();
+            }
         }
     }
 
@@ -228,6 +260,11 @@ impl Context {
         foreign::make_progress(move || {
             let _ = context.upgrade().map(|context| context.work());
         });
+    }
+
+    /// See [`ProgressEngine::left`]; `None` if this rank has sent and received nothing.
+    pub(crate) fn left(&self) -> Option<Left> {
+        Some(self.progress.get()?.left(self))
     }
 
     /// See [`ProgressEngine::abandon`].

@@ -240,6 +240,7 @@ pub mod engine {
     pub use crate::memory::ExposedBytes;
     pub use crate::message::{
         Channel, EAGER, Message, MessageRequest, SendMode, Status, WaitingMessages, Waits,
+        numbers_of,
     };
     pub use crate::ops::{Layout, Origin, OriginMut, Transfer, Update};
     pub use crate::shm::reserve;

@@ -1,10 +1,11 @@
 //! A process's membership in its job.
 
 use crate::comm::Comm;
-use crate::context::Context;
+use crate::context::{Context, Left};
 use crate::error::{Error, Result};
 use crate::launch;
-use crate::prim::{Step, find_lines_by, step};
+use crate::mail::{Sources, mail_of};
+use crate::prim::{Step, find_lines_by, has_binding, step};
 use crate::race;
 use crate::shm::{is_forked, notice_forks};
 use std::sync::{Arc, Mutex};
@@ -17,7 +18,10 @@ static JOINED: Mutex<bool> = Mutex::new(false);
 /// Any thread may use its handles (`MPI_THREAD_MULTIPLE`); calls that threads must not make at the
 /// same time are documented as such.
 ///
-/// Windows are freed before the universe is dropped: it then warns of each that is not, on standard error.
+/// When it is dropped, it names on standard error what the program should have done before: windows and communicators
+/// that are not freed, epochs that are open, sends and collectives that are not complete, messages that have come and
+/// were not received (MPI-4.1 §11.2.4). `rmarun --strict` makes each an error: the job ends with code 18.
+///
 /// When the universe and every handle made from it are dropped, except while panicking, this rank has
 /// finalized. A rank that ends without that has failed.
 ///
@@ -129,13 +133,41 @@ impl Universe {
 impl Drop for Universe {
     fn drop(&mut self) {
         if !std::thread::panicking() && !is_forked() {
-            self.world.context().warn_of_expected();
-            // A callback that fails cannot keep the process in the job.
+            // A callback may free what libraries have made, and one that fails cannot keep the process in the job.
             let _ = self.myself.delete_attributes();
+            self.warn();
             self.myself.let_go();
             self.world.let_go();
             self.world.context().abandon();
         }
+    }
+}
+
+impl Universe {
+    /// Names on standard error what the program has not done (MPI-4.1 §11.2.4).
+    fn warn(&self) {
+        let (context, rank) = (self.world.context(), self.world.rank());
+        let left = |how: &str, what: String| {
+            format!("rank {rank} leaves the job before it has {how} {what}")
+        };
+        let messages = || {
+            let all = context.left().unwrap_or_else(|| self.left_unseen());
+            let completed = all.not_completed.map(|what| left("completed", what));
+            let received = all.not_received.map(|what| left("received", what));
+            completed.into_iter().chain(received)
+        };
+        // A binding has tables of its own, and has looked already.
+        let messages = (!has_binding()).then(messages);
+        context.warn_of_expected(messages.into_iter().flatten());
+    }
+
+    /// The same of a rank that has never looked for messages. Those of another MPI come only to one that has.
+    fn left_unseen(&self) -> Left {
+        let context = self.world.context();
+        let own = mail_of(&context.segment, context.here);
+        let sender = own.ok().and_then(|own| Sources::first_sender(&context.segment, &own));
+        let not_received = sender.map(|sender| format!("messages of rank {sender}"));
+        Left { not_received, ..Left::default() }
     }
 }
 

@@ -12,9 +12,9 @@ use crate::handler::HandlerRef;
 use crate::message::MessageObject;
 use crate::request::Request;
 use crate::window::Window;
-use onesided::engine::Waits;
+use onesided::engine::{Waits, numbers_of};
 use onesided::launch::{Figures, RankStatistics};
-use onesided::{Comm, Error, Memory, Source, Tag, Universe};
+use onesided::{Comm, Error, Memory, Universe};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -82,7 +82,7 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
         // The parent process is still in it.
         return;
     }
-    let (unfreed, unread) = (unfreed(), unread());
+    let (unfreed, unread) = (unfreed(), world.not_received());
     let requests = Request::table().clear();
     let messages = MessageObject::table().clear();
     let (windows, files) = (Window::table().clear(), File::table().clear());
@@ -92,11 +92,11 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
     open.extend(in_epoch.map(|_| "window epoch"));
     open.extend(files.iter().map(|_| "open file"));
     open.extend((0..sessions).map(|_| "session"));
-    report(call, "leaves the job before the rank has completed", &open);
-    report(call, "leaves the job before the rank has received messages of", &unread);
+    report(call, "completed", &open);
+    unread.into_iter().for_each(|what| report_list(call, "received", &what));
     // All ranks mostly leave the same.
     if world.rank().0 == 0 || is_strict() {
-        report(call, "leaves the job before the rank has freed", &unfreed);
+        report(call, "freed", &unfreed);
     }
     drop((requests, messages, windows, files, world));
     drop(Communicator::table().clear());
@@ -104,12 +104,16 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
     universe.into_iter().for_each(Universe::leave);
 }
 
-/// Reports what is left; under `--strict` that is an error.
-fn report(call: &str, what: &str, left: &[&str]) {
-    if left.is_empty() {
-        return;
+/// Reports what is left, if there is any.
+fn report(call: &str, how: &str, left: &[&str]) {
+    if !left.is_empty() {
+        report_list(call, how, &numbers_of(left));
     }
-    warn(&format!("{call} {what} {}", list(left)));
+}
+
+/// Reports what is left; under `--strict` that is an error.
+fn report_list(call: &str, how: &str, left: &str) {
+    warn(&format!("{call} leaves the job before the rank has {how} {left}"));
     // What the end of the process calls must not end it.
     if is_strict() && call.starts_with("MPI_") {
         abort("onesided: this is an error under rmarun --strict", MPI_ERR_PENDING);
@@ -126,29 +130,6 @@ fn unfreed() -> Vec<&'static str> {
     // The first two are the world and the rank alone.
     unfreed.drain(first..unfreed.len().min(first + 2));
     unfreed
-}
-
-/// The communicators with a message that has come and was never received.
-fn unread() -> Vec<&'static str> {
-    let mut comms = Vec::new();
-    Communicator::table().each(|one| comms.push(one.comm.clone()));
-    let has_one = |comm: &Comm| matches!(comm.iprobe(Source::Any, Tag::Any), Ok(Some(_)));
-    comms.iter().filter(|comm| has_one(comm)).map(|_| "communicator").collect()
-}
-
-/// The number of each, in the order of their first.
-fn list(words: &[&str]) -> String {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for word in words {
-        match counts.iter_mut().find(|(known, _)| known == word) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((word, 1)),
-        }
-    }
-    let plural = |count| if count == 1 { "" } else { "s" };
-    let listed = counts.iter().map(|(word, count)| format!("{count} {word}{}", plural(*count)));
-    let listed: Vec<_> = listed.collect();
-    listed.join(", ")
 }
 
 /// `MPI_Init_thread`

@@ -978,7 +978,7 @@ fn what_is_never_freed_or_received_is_reported() {
     }
     let program = compiled("ends/unfreed");
     let unfreed = "leaves the job before the rank has freed 1 window, 1 datatype, 1 communicator\n";
-    let unread = "leaves the job before the rank has received messages of 1 communicator\n";
+    let unread = "leaves the job before the rank has received 1 message; the first is from rank ";
     for ranks in RANKS {
         let output = under_rmarun(ranks, &program);
         passed("ends/unfreed", ranks, &output);

@@ -91,9 +91,13 @@ mod tests {
 
     #[test]
     fn columns_are_aligned() {
-        let status = |joined, call| {
-            let (finished, window, since) = (false, None, None);
-            RankStatus { joined, finished, call, window, since }
+        let status = |joined, call| RankStatus {
+            joined,
+            finished: false,
+            has_left: false,
+            call,
+            window: None,
+            since: None,
         };
         let waiting = Row {
             rank: 0,

@@ -5,6 +5,7 @@ use crate::call::Call;
 use crate::comm::{Comm, CreationVote, Duplicate};
 use crate::error::{Error, Result};
 use std::fmt;
+use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
 /// A duplicate of a communicator under way (`MPI_Comm_idup`, MPI-4.1 §7.4.2).
@@ -67,12 +68,13 @@ impl DuplicateRequest {
         };
         // Also of a communicator that has been freed meanwhile.
         let _call = self.comm.context().enter(Call::CommDup, 0);
-        self.comm.handled(match votes {
+        let made = self.comm.handled(match votes {
             Ok(words) => {
                 self.comm.end_duplicate(made, bytemuck::cast_slice::<u64, CreationVote>(&words))
             }
             Err(error) => Err(self.comm.give_duplicate_up(made, error)),
-        })
+        });
+        made.inspect(|comm| comm.expect_free(Location::caller()))
     }
 }
 

@@ -222,6 +222,10 @@ impl Driven for Schedule {
         self.done.store(1);
         LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).push(retained);
     }
+
+    fn name(&self) -> &'static str {
+        "collective"
+    }
 }
 
 impl ScheduleState {

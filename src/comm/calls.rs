@@ -59,7 +59,8 @@ impl Comm {
     #[track_caller]
     pub fn dup(&self) -> Result<Comm> {
         let line = Location::caller();
-        self.within(Call::CommDup, || create::dup(self, line))
+        let made = self.within(Call::CommDup, || create::dup(self, line));
+        made.inspect(|comm| comm.expect_free(line))
     }
 
     /// `MPI_Comm_create` (MPI-2.2 §6.4.2): a communicator of the ranks of `group` in its order, or
@@ -75,7 +76,8 @@ impl Comm {
     #[doc(alias = "MPI_Comm_create")]
     #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Comm>> {
-        self.collectively(Call::CommCreate, |create| create.create(group))
+        let made = self.collectively(Call::CommCreate, |create| create.create(group));
+        made.inspect(|comm| comm.iter().for_each(|comm| comm.expect_free(Location::caller())))
     }
 
     /// `MPI_Comm_create_group` (MPI-4.1 §7.4.2): a communicator of the ranks of `group` in its order. It
@@ -93,7 +95,9 @@ impl Comm {
     #[track_caller]
     pub fn create_group(&self, group: &Group, tag: u32) -> Result<Comm> {
         let at = Location::caller();
-        self.within(Call::CommCreateGroup, || create_group::create(self, group, tag, at))
+        let made =
+            self.within(Call::CommCreateGroup, || create_group::create(self, group, tag, at));
+        made.inspect(|comm| comm.expect_free(at))
     }
 
     /// `MPI_Comm_split` (MPI-2.2 §6.4.2): one communicator for each colour, of the ranks that pass it, in
@@ -107,7 +111,8 @@ impl Comm {
     #[doc(alias = "MPI_Comm_split")]
     #[track_caller]
     pub fn split(&self, colour: Option<u32>, key: i32) -> Result<Option<Comm>> {
-        self.collectively(Call::CommSplit, |split| split.split(colour, key))
+        let made = self.collectively(Call::CommSplit, |split| split.split(colour, key));
+        made.inspect(|comm| comm.iter().for_each(|comm| comm.expect_free(Location::caller())))
     }
 
     /// `MPI_Comm_split_type` (MPI-4.1 §7.4.2): [`Comm::split`] by a property of the machine. `None` is
@@ -278,7 +283,8 @@ impl Comm {
     #[track_caller]
     pub fn shrink(&self) -> Result<Comm> {
         let at = Location::caller();
-        self.within(Call::CommShrink, || self.shrunk(Call::CommShrink, at))
+        let made = self.within(Call::CommShrink, || self.shrunk(Call::CommShrink, at));
+        made.inspect(|comm| comm.expect_free(at))
     }
 
     // For the rest of the library.
@@ -593,6 +599,17 @@ impl Comm {
     pub(crate) fn freed_with_its_handles(self) -> Comm {
         self.inner.freed.store(1);
         self
+    }
+
+    /// The program, which has made it at `at`, has to free it, if it has memory of the segment or of another MPI.
+    pub(crate) fn expect_free(&self, at: &'static Location<'static>) {
+        if let Some(what) = self.inner.expected() {
+            let size = self.size();
+            let describe = move || {
+                format!("communicator of {size} ranks, created at {at}, was not freed (free)")
+            };
+            self.context().expect_free(self.rank() == 0, what, describe);
+        }
     }
 
     /// Drops the attributes of one of the job's own communicators, without callbacks. They may hold

@@ -2,6 +2,7 @@
 
 use super::{Comm, Inner};
 use crate::call::Call;
+use crate::context::Expected;
 use crate::error::Result;
 use crate::shm::is_forked;
 
@@ -12,7 +13,21 @@ pub(super) fn free(comm: &Comm) -> Result<()> {
     }
     comm.inner.attached.attributes.delete_all(&comm.place(Call::CommFree), comm)?;
     comm.inner.freed.store(1);
+    comm.inner.expected().into_iter().for_each(|what| comm.context().done(what));
     comm.free_foreign(Call::CommFree)
+}
+
+impl Inner {
+    /// What a program has to do with it before it leaves the job.
+    pub(super) fn expected(&self) -> Option<Expected> {
+        let block = match (&self.shared, &self.other) {
+            (Some(shared), _) => shared.block,
+            // No object of the segment is there.
+            (None, Some(other)) => u64::MAX - other.number,
+            (None, None) => return None,
+        };
+        Some(Expected { block, epoch: None })
+    }
 }
 
 /// Frees the shared block of a freed communicator, with the last handle of the last live rank.

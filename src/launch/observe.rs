@@ -19,6 +19,8 @@ pub struct RankStatus {
     pub joined: bool,
     /// It has finalized.
     pub finished: bool,
+    /// It has not done before what `--strict` makes an error.
+    pub has_left: bool,
     /// Its present call.
     pub call: Call,
     /// The name of the call's window.
@@ -105,6 +107,7 @@ impl<'a> View<'a> {
             joined,
             finished,
             since: slot.calls.since().filter(|_| joined && !finished),
+            has_left: slot.has_left.is_set(),
             call,
             window: self.name_of(window),
         })

@@ -86,6 +86,11 @@ impl IncomingQueue {
     }
 }
 
+/// The words of a rank of the job by which it is notified of messages.
+pub(crate) fn mail_of(segment: &Arc<Segment>, rank: u32) -> Result<Placed<MailWords>> {
+    segment.place(segment.layout().mail + u64::from(rank) * size_of::<MailWords>() as u64)
+}
+
 /// The known queues to this rank.
 #[derive(Default)]
 pub(crate) struct Sources {
@@ -94,6 +99,13 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
+    /// A rank that has sent to this one, which has not looked yet.
+    pub(crate) fn first_sender(segment: &Arc<Segment>, mail: &MailWords) -> Option<u32> {
+        let mut sources = Sources::default();
+        sources.find(segment, mail).ok()?;
+        sources.all.iter().find(|source| source.has_next(segment)).map(|source| source.sender)
+    }
+
     /// Whether a known queue has a record that has not been read.
     #[inline]
     pub(crate) fn have_next(&self, segment: &Segment) -> bool {

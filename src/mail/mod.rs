@@ -8,7 +8,7 @@ mod outgoing;
 mod pool;
 mod scatter;
 
-pub(crate) use incoming::Sources;
+pub(crate) use incoming::{Sources, mail_of};
 pub(crate) use outgoing::{Head, OutgoingQueue, RecordKind, damaged};
 pub use pool::LONGEST;
 pub(crate) use pool::{BlockPool, give_back};

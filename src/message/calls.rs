@@ -1,5 +1,6 @@
 //! The calls of a communicator for messages, in the standard's order (MPI-2.2 chapter 3, MPI-4.1 §3).
 
+use super::left;
 use super::mailbox::Mailbox;
 use super::receive::{self, receive, wanted};
 use super::request::await_fetched;
@@ -609,6 +610,13 @@ impl Comm {
     pub fn await_all_fetched(&self) -> Result<()> {
         let (call, at) = (Call::Finalize, Location::caller());
         self.within(call, || await_fetched(self.members(), call, at, |_| true))
+    }
+
+    /// The messages that have come to this rank on any communicator, and that nothing has received, in words. Local; does
+    /// not block.
+    #[doc(hidden)]
+    pub fn not_received(&self) -> Option<String> {
+        left::not_received(self.context())
     }
 
     // For what is made of messages: no checks of arguments, no call record of its own, no error handler.

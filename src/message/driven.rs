@@ -20,6 +20,9 @@ pub(crate) trait Driven: Send + Sync {
 
     /// This rank leaves the job: no thread will drive it any more.
     fn abandon(&self);
+
+    /// What the program calls it.
+    fn name(&self) -> &'static str;
 }
 
 /// All that is under way.
@@ -63,6 +66,11 @@ impl AllDriven {
     /// Their number.
     pub(super) fn number(&self) -> u32 {
         self.number.load()
+    }
+
+    /// What the program calls each.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.state().all.iter().map(|driven| driven.name()).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, DriverState> {

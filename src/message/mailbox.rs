@@ -6,15 +6,16 @@
 
 use super::driven::AllDriven;
 use super::incoming::TakenMessage;
+use super::left::{not_completed, not_received};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::request::{found_long, publish_clock};
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot, Slots};
-use crate::context::{Context, ProgressEngine};
+use crate::context::{Context, Left, ProgressEngine};
 use crate::error::{Error, Place, Result};
 use crate::foreign::ForeignError;
 use crate::group::Rank;
 use crate::mail::foreign::ForeignRecord;
-use crate::mail::{self, BlockPool, Head, OutgoingQueue, RecordKind, Sources, give_back};
+use crate::mail::{self, BlockPool, Head, OutgoingQueue, RecordKind, Sources, give_back, mail_of};
 use crate::ops::{Incoming, Outgoing};
 use crate::prim::{ParkWord, Word32};
 use crate::shm::{AllocError, BiasedGuard, BiasedMutex, Placed, Segment};
@@ -200,14 +201,13 @@ impl ProgressEngine for Mailbox {
         looked.is_err() || under_way() != before
     }
 
+    fn left(&self, context: &Context) -> Left {
+        Left { not_completed: not_completed(context), not_received: not_received(context) }
+    }
+
     fn abandon(&self) {
         self.driven.abandon();
     }
-}
-
-/// The words of a rank of the job by which it is notified of messages.
-pub(super) fn mail_of(segment: &Arc<Segment>, rank: u32) -> Result<Placed<MailWords>> {
-    segment.place(segment.layout().mail + u64::from(rank) * size_of::<MailWords>() as u64)
 }
 
 impl MailboxState {

@@ -162,6 +162,12 @@ impl<V> Unexpected<V> {
         self.lists.entries
     }
 
+    /// The envelopes of all, in order of arrival.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Envelope> {
+        let there = self.order.iter().filter(|entry| is_there(&self.lists, entry));
+        there.map(|(_, envelope)| envelope)
+    }
+
     /// Adds a message.
     pub(super) fn put(&mut self, envelope: Envelope, message: V) {
         let number = self.lists.push(envelope, message);
@@ -255,6 +261,8 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(posted.lists.entries, asks.len());
+                let all: Vec<_> = unexpected.all().collect();
+                prop_assert_eq!(all, came.iter().map(|(envelope, _)| envelope).collect::<Vec<_>>());
             }
         }
     }

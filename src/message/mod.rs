@@ -21,6 +21,7 @@ mod calls;
 mod driven;
 mod handover;
 mod incoming;
+mod left;
 mod mailbox;
 mod matching;
 mod owned;
@@ -36,6 +37,7 @@ mod waits;
 use crate::group::Rank;
 
 pub(crate) use driven::Driven;
+pub use left::numbers_of;
 pub use mailbox::WaitingMessages;
 pub use owned::Pending;
 pub use probe::Message;
@@ -72,6 +74,14 @@ pub enum Channel {
     Partitioned,
     /// Those that partitioned messages are made of.
     Partition,
+}
+
+impl Channel {
+    /// Whether messages with that context ([`send::message_context`]) are of this channel.
+    fn is_of(self, context: [u64; 2]) -> bool {
+        const CHANNELS: u64 = 4;
+        context[0] % CHANNELS == self as u64
+    }
 }
 
 /// When a send is complete (MPI-2.2 §3.4).

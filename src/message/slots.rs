@@ -158,6 +158,12 @@ impl Slots {
         }
     }
 
+    /// The progress of those that are not done.
+    pub(super) fn open(&self) -> impl Iterator<Item = &RequestStage> {
+        let stages = self.entries.iter().filter_map(|entry| entry.stage.as_ref());
+        stages.filter(|stage| !matches!(stage, RequestStage::Done(_)))
+    }
+
     /// Of the messages that `fits`, one that its receiver has not fetched and whose request has been
     /// dropped.
     pub(super) fn left_to_fetch(&self, fits: impl Fn(u32, &Envelope) -> bool) -> Option<Slot> {

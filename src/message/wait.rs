@@ -1,12 +1,12 @@
 //! Waiting for messages: look, handle what is there, and sleep on this rank's bell.
 
-use super::mailbox::{Mailbox, MailboxState, Pull, mail_of};
+use super::mailbox::{Mailbox, MailboxState, Pull};
 use super::matching::Envelope;
 use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
 use crate::comm::CommMembers;
 use crate::context::Context;
 use crate::error::Result;
-use crate::mail::{Head, RecordKind};
+use crate::mail::{Head, RecordKind, mail_of};
 use crate::prim::{Awaited, JobFailed, WaitRecord, Waiter, give_way};
 use crate::shm::{AllocError, is_gone};
 use std::panic::Location;

@@ -13,6 +13,8 @@ pub(crate) struct RankSlot {
     pub(crate) joined: Flag,
     /// Set once the rank has finalized.
     pub(crate) finished: Flag,
+    /// Set before that if it has not done what `--strict` makes an error.
+    pub(crate) has_left: Flag,
     /// The process that has joined, by its number in its own namespace.
     pub(crate) pid: Word32,
     /// How many of its threads make no calls, besides one that makes all: of the harness of a test, and the one

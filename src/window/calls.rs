@@ -15,7 +15,7 @@ use crate::error::{Error, MismatchKind, Place, Result};
 use crate::foreign;
 use crate::group::Rank;
 use crate::handler::ErrorHandler;
-use crate::prim::{JobFailed, WaitRecord, Waiter, has_binding};
+use crate::prim::{JobFailed, WaitRecord, Waiter};
 use crate::shm::{AllocError, WindowHeader, is_forked};
 use std::panic::Location;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -305,15 +305,13 @@ impl Calls {
 
 /// The end of the window.
 impl Calls {
-    /// Rank 0 warns when it leaves the job, unless the window, made at `at`, is freed before. It does not for
-    /// a binding, whose line `at` would be.
+    /// The program has made the window at `at`, and has to free it.
     pub(super) fn expect_free(&self, at: &'static Location<'static>) {
-        if self.rank == 0 && !has_binding() {
-            let description = self.identity.describe(move |window| {
-                format!("window '{window}', created at {at}, was not freed (free)")
-            });
-            self.context.expect(Expected { block: self.block, epoch: None }, description);
-        }
+        let description = self.identity.describe(move |window| {
+            format!("window '{window}', created at {at}, was not freed (free)")
+        });
+        let what = Expected { block: self.block, epoch: None };
+        self.context.expect_free(self.rank == 0, what, description);
     }
 
     pub(super) fn freed(&self) {

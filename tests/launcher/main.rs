@@ -12,6 +12,7 @@ mod forged_segments;
 mod harness;
 mod inquiry;
 mod joining;
+mod leaving;
 mod limits;
 mod many_ranks;
 mod options;

@@ -299,6 +299,10 @@ impl Driven for PartitionChannel {
         state.stage = ChannelStage::Lost(Some(self.lost()));
         self.advance(&mut state);
     }
+
+    fn name(&self) -> &'static str {
+        "partitioned message"
+    }
 }
 
 /// Tags are distinguished by 31 bits.
