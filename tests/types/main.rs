@@ -162,3 +162,51 @@ fn every_misuse_has_a_twin() {
     let names = |folder| cases(folder).into_keys().collect::<Vec<_>>();
     assert_eq!(names("fail"), names("pass"));
 }
+
+/// For each trait that explains what is missing (`diagnostic::on_unimplemented`): a case, what the compiler says of it,
+/// and the note with the remedy.
+const EXPLAINED: [(&str, &str, &str); 2] = [
+    (
+        "accumulate_of_a_struct",
+        "`Particle` is not an `Element`, which operations can combine",
+        "put, get, load, store and messages move any `Pod`; accumulate, fetch_and_op, compare_and_swap and reductions \
+         combine integers, floats, complex numbers, and the standard's pairs of a value and an index",
+    ),
+    (
+        "compare_and_swap_of_floats",
+        "`f64` is not an `Integer`, which compare_and_swap can compare by its bytes",
+        "compare_and_swap is for i8 to i64 and u8 to u64; for a float, put its `to_bits` in a window of integers",
+    ),
+];
+
+#[test]
+fn the_compiler_explains_what_is_missing() {
+    let cases = cases("fail");
+    for (case, message, note) in EXPLAINED {
+        let reports = compile(&cases[case]);
+        // As lines of their own: the compiler's own sentence about the trait is not there instead.
+        let says = |report: &&Report| {
+            [message, note].iter().all(|sentence| report.text.lines().any(|line| line == *sentence))
+        };
+        let texts = reports.iter().map(|report| report.text.as_str()).collect::<Vec<_>>();
+        assert!(reports.iter().any(|report| says(&report)), "{case}: {}", texts.join("\n\n"));
+    }
+}
+
+/// No such trait is without a case.
+#[test]
+fn every_explanation_is_tested() {
+    fn explanations(folder: &Path) -> usize {
+        let of = |path: PathBuf| match path.is_dir() {
+            true => explanations(&path),
+            false => {
+                fs::read_to_string(path).map_or(0, |text| text.matches("#[diagnostic::on_").count())
+            }
+        };
+        fs::read_dir(folder).expect("a folder").map(|entry| of(entry.expect("a file").path())).sum()
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let all: usize =
+        ["src", "tools/src"].iter().map(|folder| explanations(&root.join(folder))).sum();
+    assert_eq!(all, EXPLAINED.len());
+}
