@@ -169,6 +169,28 @@ fn every_hop_of_the_architecture_exists() {
     assert!(lines <= 140, "ARCHITECTURE.md has {lines} lines");
 }
 
+/// The package of the launcher is no member of the workspace, and has its programs by links.
+#[test]
+fn the_launchers_package_is_of_this_version_and_has_its_programs() {
+    let package = read("packages/rmarun/Cargo.toml");
+    for value in ["version", "edition", "rust-version", "license"] {
+        let of = |manifest: &str| {
+            let start = format!("{value} = ");
+            let line = manifest.lines().find(|line| line.starts_with(&start)).map(str::to_owned);
+            line.unwrap_or_else(|| panic!("no {value}"))
+        };
+        assert_eq!(of(&package), of(&read("Cargo.toml")));
+    }
+    let library = concat!("onesided = { version = \"", env!("CARGO_PKG_VERSION"), "\", path");
+    assert!(package.contains(library), "{library}");
+    for program in ["main.rs", "subcommand.rs"] {
+        let link = format!("packages/rmarun/src/{program}");
+        assert_eq!(read(&link), read(&format!("launcher/{program}")));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(link);
+        assert!(path.symlink_metadata().expect("it is there").is_symlink(), "a copy: {program}");
+    }
+}
+
 #[test]
 fn ci_runs_the_readmes_commands() {
     let ci = read(".ci/run");

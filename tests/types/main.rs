@@ -163,7 +163,7 @@ fn every_misuse_has_a_twin() {
     assert_eq!(names("fail"), names("pass"));
 }
 
-/// For each trait that explains what is missing (`diagnostic::on_unimplemented`): a case, what the compiler says of it,
+/// For each trait that explains what is missing (`diagnostic::on_unimplemented`): a case, what the compiler reports of it,
 /// and the note with the remedy.
 const EXPLAINED: [(&str, &str, &str); 2] = [
     (
@@ -185,11 +185,11 @@ fn the_compiler_explains_what_is_missing() {
     for (case, message, note) in EXPLAINED {
         let reports = compile(&cases[case]);
         // As lines of their own: the compiler's own sentence about the trait is not there instead.
-        let says = |report: &&Report| {
+        let explains = |report: &&Report| {
             [message, note].iter().all(|sentence| report.text.lines().any(|line| line == *sentence))
         };
         let texts = reports.iter().map(|report| report.text.as_str()).collect::<Vec<_>>();
-        assert!(reports.iter().any(|report| says(&report)), "{case}: {}", texts.join("\n\n"));
+        assert!(reports.iter().any(|report| explains(&report)), "{case}: {}", texts.join("\n\n"));
     }
 }
 

@@ -1,0 +1,1 @@
+../../../launcher/main.rs
