@@ -55,7 +55,7 @@ pub(super) struct Sequence {
     /// Whether one that was started alone is under way.
     is_alone: bool,
     slots: [CollectiveSlot; SLOTS],
-    /// The hash of the calls since number `chained_from`, as far as each has one.
+    /// The hash of the calls since number `chained_from`.
     chain: u64,
     chained_from: u64,
     /// The first error that has been found in settling, until a call reports it.

@@ -201,12 +201,12 @@ static int of_one_rank(const char *name)
 #pragma omp section
                 {
                     get_it();
-                    usleep(20000);
+                    usleep(200000);
                 }
 #pragma omp section
                 {
                     read_it();
-                    usleep(20000);
+                    usleep(200000);
                 }
             }
         }
