@@ -109,14 +109,13 @@ pub struct AccessEpoch<'a, 'b, T: Pod> {
 /// let group = world.group().incl(&[other])?;
 /// let mine = [me];
 /// let (mut access, mut exposure) = window.sides();
-/// let exposed = exposure.post(&group)?;
+/// let mut exposed = exposure.post(&group)?;
 /// let epoch = access.start(&group)?;
 /// epoch.put(&mine, other, 0)?;
 /// epoch.complete()?;
-/// // Looks, and waits no longer than it takes to look.
-/// let mut open = Some(exposed);
-/// while let Some(epoch) = open {
-///     open = epoch.test()?;
+/// // Each look waits no longer than it takes to look.
+/// while let Some(open) = exposed.test()? {
+///     exposed = open;
 /// }
 /// assert_eq!(window.load_one(0)?, other.0);
 /// window.free()?;
