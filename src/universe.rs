@@ -1,5 +1,6 @@
 //! A process's membership in its job.
 
+use crate::call::Call;
 use crate::comm::Comm;
 use crate::context::{Context, Left};
 use crate::error::{Error, Result};
@@ -7,6 +8,7 @@ use crate::launch;
 use crate::mail::{Sources, mail_of};
 use crate::prim::{Step, find_lines_by, has_binding, step};
 use crate::race;
+use crate::rank::Rank;
 use crate::shm::{is_forked, notice_forks};
 use std::sync::{Arc, Mutex};
 
@@ -156,9 +158,12 @@ impl Universe {
             let received = all.not_received.map(|what| left("received", what));
             completed.into_iter().chain(received)
         };
+        // A failure in the look at messages is one in this call.
+        let call = context.try_operation(Call::Finalize, 0, Rank::NULL, 0);
         // A binding has tables of its own, and has looked already.
         let messages = (!has_binding()).then(messages);
         context.warn_of_expected(messages.into_iter().flatten());
+        call.end();
     }
 
     /// The same of a rank that has never looked for messages. Those of another MPI come only to one that has.
