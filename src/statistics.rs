@@ -244,12 +244,12 @@ impl Statistics {
         }
     }
 
-    /// The collective that this thread is in gets that many bytes from its program, and gives it that many: the larger
-    /// number counts. Of several rounds the last one counts, which has the data.
+    /// The program gives the collective that this thread is in that many bytes, and gets that many: the larger number
+    /// counts. Of several rounds the last one counts, which has the data.
     #[cold]
-    pub(crate) fn moves(&self, gets: u64, gives: u64) {
+    pub(crate) fn moves(&self, gives: u64, gets: u64) {
         if DEPTH.get() > 0 {
-            CURRENT.set(CurrentCall { others: gets.max(gives), ..CURRENT.get() });
+            CURRENT.set(CurrentCall { others: gives.max(gets), ..CURRENT.get() });
         }
     }
 

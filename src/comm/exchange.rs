@@ -296,26 +296,26 @@ impl Staged<'_> {
     #[inline]
     pub(crate) fn check(&self, ours: &Description) -> Result<()> {
         let is_like = |slot: &StagingSlot| self.is_chained(slot) || ours.is_plainly_in(slot);
-        if self.is_so_of_others(is_like) { Ok(()) } else { self.check_all(ours) }
+        if self.holds_of_others(is_like) { Ok(()) } else { self.check_all(ours) }
     }
 
     /// Whether all ranks have the chain of this one.
     pub(super) fn is_chain_of_all(&self) -> bool {
-        self.is_so_of_others(|slot| self.is_chained(slot))
+        self.holds_of_others(|slot| self.is_chained(slot))
     }
 
-    /// Whether a rank has called what this one has called, and before, too, by its chain alone.
+    /// Whether a rank has made the same calls up to this one, by its chain alone.
     #[inline]
     fn is_chained(&self, slot: &StagingSlot) -> bool {
         self.chain != 0 && Description::link_in(slot) == self.chain
     }
 
-    /// Whether all other ranks have staged for this collective, and `is_so` of what each has.
+    /// Whether all other ranks have staged for this collective, and `holds` of what each has.
     #[inline]
-    fn is_so_of_others(&self, is_so: impl Fn(&StagingSlot) -> bool) -> bool {
+    fn holds_of_others(&self, holds: impl Fn(&StagingSlot) -> bool) -> bool {
         let Some(shared) = &self.comm.inner.shared else { return false };
         let own = self.comm.rank().0;
-        let is_known = |slot: &StagingSlot| slot.published.load() == self.round && is_so(slot);
+        let is_known = |slot: &StagingSlot| slot.published.load() == self.round && holds(slot);
         shared.slots(self.number).iter().zip(0..).all(|(slot, rank)| rank == own || is_known(slot))
     }
 

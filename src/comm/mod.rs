@@ -86,8 +86,9 @@ pub type CommKeyval<T> = Keyval<Comm, T>;
 /// Memory: a communicator of two or more ranks has 8 KiB in the segment, and 40 KiB for each rank (18 KiB
 /// above 8 ranks, 16.5 KiB above 64). In a segment of 1 GiB or more, those of up to 8 ranks have 136 KiB for
 /// each rank. It has them from its creation until all of them have called [`Comm::free`]; without that call,
-/// until the job ends, and its first rank then warns of it. A communicator of up to 8 ranks gets 512 KiB more for each rank in the first blocking
-/// collective of data of more than 4 KiB, if the segment has them. Pages that are not used take no memory.
+/// until the job ends, and its first rank then warns of it. A communicator of up to 8 ranks gets 512 KiB more for
+/// each rank in the first blocking collective of data of more than 4 KiB, if the segment has them. Pages that are not
+/// used take no memory.
 ///
 /// ```
 /// use onesided::prelude::*;

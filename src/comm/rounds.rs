@@ -117,12 +117,10 @@ impl Sequence {
         }
         self.entered += 1;
         (self.chain, self.chained_from) = (0, number + 1);
-        let mut entry = self.entry(number, slots);
-        entry.state = CollectiveSlot { round: entry.state.round, ..CollectiveSlot::default() };
-        Some(entry)
+        Some(self.entry(number, slots).begun(0))
     }
 
-    /// The entry of a collective in its slot.
+    /// The entry of a collective, with what its slot has.
     #[inline]
     fn entry(&self, number: u64, slots: u64) -> CollectiveEntry {
         let slot = (number & (slots - 1)) as usize;
@@ -149,10 +147,7 @@ impl Sequence {
             (self.chain, self.chained_from) = (0, number);
         }
         self.chain = what.chained(self.chain);
-        let mut entry = self.entry(number, slots);
-        let (round, chain) = (entry.state.round, Description::link(self.chain));
-        entry.state = CollectiveSlot { round, chain, ..CollectiveSlot::default() };
-        Some(entry)
+        Some(self.entry(number, slots).begun(Description::link(self.chain)))
     }
 
     fn leave(&mut self, entry: &CollectiveEntry) {
@@ -195,6 +190,13 @@ fn arrivals_by<'s>(
 }
 
 impl CollectiveEntry {
+    /// The same of a collective that begins in that slot, with the chain that it stages, or zero.
+    #[inline]
+    fn begun(self, chain: u32) -> CollectiveEntry {
+        let round = self.state.round;
+        CollectiveEntry { state: CollectiveSlot { round, chain, ..Default::default() }, ..self }
+    }
+
     #[inline]
     fn sequence(comm: &Comm) -> BiasedGuard<'_, Sequence> {
         comm.inner.sequence.lock()

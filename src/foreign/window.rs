@@ -61,8 +61,8 @@ pub(crate) struct ForeignWindow {
     /// What is under way to each part. Locked from the beginning of an operation to the end of its call,
     /// and while its part is flushed, so that a thread that meets a flush has its operations complete too.
     flights: Box<[Mutex<Flight>]>,
-    /// For each rank, one while its flight has operations: zero needs no look at that. What another thread has begun
-    /// counts once the program has synchronised with it.
+    /// For each rank, 1 while operations on its part are under way, so that others need not lock its flight to see that.
+    /// What another thread has begun counts once the program has synchronised with it.
     under_way: Box<[Word32]>,
     /// Puts and gets that were copies.
     copies: Word32,
@@ -249,7 +249,7 @@ impl ForeignWindow {
         self.landed(rank, flight);
     }
 
-    /// They are complete.
+    /// Records that the operations on the part of `rank` are complete.
     fn landed(&self, rank: u32, flight: &mut Flight) {
         flight.land();
         self.under_way[rank as usize].store(0);

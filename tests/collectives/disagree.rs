@@ -104,7 +104,8 @@ fn one_call_among_many_is_found() {
             }
         }
         found += u32::from(world.barrier().is_err());
-        let (least, most) = (1, ODD.len() as u32);
+        // Of two that are near each other, a rank that has gone ahead may report the first alone.
+        let (least, most) = (4, ODD.len() as u32);
         assert!((least..=most).contains(&found), "{found} on rank {own}");
         assert!(own != 2 || found == most, "the root waits for all, and found {found}");
         assert_eq!(world.allreduce(&[1u32], Op::Sum).unwrap(), [3]);

@@ -178,22 +178,23 @@ static int of_one_rank(const char *name)
         return 1;
     }
     CASE("unordered dynamic loop") {
+        int signalled = 0;
 #pragma omp parallel num_threads(2)
         {
-            int signalled = 0;
 #pragma omp for schedule(dynamic, 1)
             for (int k = 0; k < 2; k++)
-                if (k)
+                if (k) {
+                    signal_one(&signalled);
                     read_it();
-                else {
+                } else {
                     get_it();
-                    usleep(20000);
+                    await_one(&signalled);
                 }
-            (void)signalled;
         }
         return 1;
     }
     CASE("unordered sections") {
+        int signalled = 0;
 #pragma omp parallel num_threads(2)
         {
 #pragma omp sections
@@ -201,12 +202,12 @@ static int of_one_rank(const char *name)
 #pragma omp section
                 {
                     get_it();
-                    usleep(200000);
+                    await_one(&signalled);
                 }
 #pragma omp section
                 {
+                    signal_one(&signalled);
                     read_it();
-                    usleep(200000);
                 }
             }
         }
