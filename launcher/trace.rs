@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long an event may be older than the file, while no rank fills a block.
+/// How long an event may be older than the file, while no rank fills blocks.
 const LATEST: Duration = Duration::from_millis(50);
 
 /// How often the counters of the job are written, and how late: a rank may have been stopped between an event and its

@@ -12,7 +12,8 @@ use crate::call::Call;
 use crate::error::Result;
 use crate::mixer::Mixer;
 use crate::prim::{
-    Account, AwaitedKind, AwaitedWords, WaitLog, has_binding, line_by_binding, monotonic,
+    Account, AwaitedKind, AwaitedWords, WaitLog, event_time, has_binding, line_by_binding,
+    monotonic,
 };
 use crate::rank::Rank;
 use crate::shm::{
@@ -139,7 +140,7 @@ impl Statistics {
         }
         self.forget_if_created(call);
         let (what, bytes) = (CallWord::of(call, window), operation.map_or(0, |(_, bytes)| bytes));
-        let begun = monotonic();
+        let begun = event_time();
         CURRENT.set(CurrentCall { what, bytes, others: 0, begun, peer: None });
         if let Some(log) = &self.log {
             log.begin(begun, (call, window), operation, || self.name_of(what));
@@ -199,7 +200,7 @@ impl Statistics {
         let depth = DEPTH.get().saturating_sub(1);
         DEPTH.set(depth);
         if depth == 0 {
-            let now = monotonic();
+            let now = event_time();
             self.counts.iter().for_each(|counts| self.count(counts, now));
             self.log.iter().for_each(|log| log.end(now));
         }
@@ -343,7 +344,7 @@ impl WaitLog for Statistics {
         };
         let text = line.text();
         if let Some(log) = &self.log {
-            let now = monotonic();
+            let now = event_time();
             log.waited((now - nanoseconds, now), &text);
         }
         let Some(Counts { words, .. }) = &self.counts else { return };

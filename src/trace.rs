@@ -7,7 +7,7 @@
 use crate::call::Call;
 use crate::error::Result;
 use crate::mixer::Mixer;
-use crate::prim::{Backoff, FailedWord, Waiter, Word32, monotonic};
+use crate::prim::{Backoff, FailedWord, Waiter, Word32, event_time};
 use crate::rank::Rank;
 use crate::shm::{
     BiasedGuard, BiasedMutex, Placed, Segment, TraceBlock, TraceEvent, TracePlace, TraceRing,
@@ -90,7 +90,7 @@ fn arrow_of_release(mark: u64) -> u64 {
 /// The events of this process.
 pub(crate) struct EventLog {
     ring: Placed<TraceRing>,
-    /// Rung when a block is full.
+    /// Rung when as many blocks as one bell is for are full.
     launcher: Placed<MailWords>,
     writer: BiasedMutex<EventWriter>,
     /// How this process waits for the launcher: not counted, because each of these waits is in an event.
@@ -181,11 +181,11 @@ impl EventLog {
     fn begin_region(&self, name: &str) {
         let mut writer = self.writer();
         let name = self.text(&mut writer, if name.is_empty() { "region" } else { name });
-        self.publish(&mut writer, &TraceEvent::BeginRegion { time: monotonic(), name });
+        self.publish(&mut writer, &TraceEvent::BeginRegion { time: event_time(), name });
     }
 
     fn end_region(&self) {
-        self.publish(&mut self.writer(), &TraceEvent::EndRegion { time: monotonic() });
+        self.publish(&mut self.writer(), &TraceEvent::EndRegion { time: event_time() });
     }
 
     /// This thread begins a call on the window with that mark (zero for none), of which `name` is the name.
@@ -232,7 +232,7 @@ impl EventLog {
 
     fn publish_memory(&self, writer: &mut EventWriter) {
         let bytes = writer.parts.values().sum();
-        self.publish(writer, &TraceEvent::Memory { time: monotonic(), bytes });
+        self.publish(writer, &TraceEvent::Memory { time: event_time(), bytes });
     }
 
     /// Calls that begin from now on are in the log, or are not.
@@ -306,7 +306,7 @@ impl EventLog {
     /// are greater.
     pub(crate) fn released(&self) -> Option<u64> {
         IS_IN_CALL.get().then(|| {
-            let mark = monotonic() << RANK_BITS | u64::from(self.rank);
+            let mark = event_time() << RANK_BITS | u64::from(self.rank);
             self.publish(&mut self.writer(), &TraceEvent::Sent { arrow: arrow_of_release(mark) });
             mark
         })
@@ -442,7 +442,9 @@ impl EventLog {
         next.words.lend();
         next.places[0].state.clear();
         full.places[writer.place].state.publish(None, TracePlace::LINK, || ());
-        self.launcher.ring();
+        if TraceRing::is_bell_due(at) {
+            self.launcher.ring();
+        }
         (writer.block, writer.place) = (at, 0);
     }
 

@@ -12,8 +12,12 @@ use super::schema::{
 };
 use crate::Call;
 use crate::launch::TraceEvent;
+use crate::mixer::Mixer;
 use prost::Message;
+use prost::encoding::{encode_varint, encoded_len_varint};
 use rustix::time::{ClockId, clock_gettime};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// The names of arguments, whose numbers begin with 1.
 const ARGUMENTS: [&str; 4] = ["window", "target", "bytes", "line"];
@@ -66,17 +70,97 @@ struct RankTrack {
     /// When its latest event was, and when its latest wait ended.
     latest: u64,
     waited: u64,
+    /// Ends of slices that have been encoded.
+    encoded: HashMap<End, EncodedEnd, BuildHasherDefault<Mixer>>,
 }
 
 /// The beginning of a call that may send.
 struct Sending {
     thread: u32,
     time: u64,
-    name: u64,
-    arguments: [Option<DebugAnnotation>; 3],
+    begins: Beginning,
     arrows: Vec<u64>,
     /// When each wait in the call began and ended, and the text of its line.
     waits: Vec<(u64, u64, u32)>,
+}
+
+/// The beginning of a slice: the number of its name, and its arguments. A text of number zero is none.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Beginning {
+    name: u64,
+    window: u64,
+    target: Option<u32>,
+    bytes: Option<u64>,
+    line: u64,
+}
+
+impl Beginning {
+    fn arguments(self) -> impl Iterator<Item = DebugAnnotation> {
+        let text = |name, text| (text != 0).then_some((name, None, Some(text)));
+        let number = |name, value: Option<u64>| Some((name, Some(value?), None));
+        let all = [
+            text(WINDOW, self.window),
+            number(TARGET, self.target.map(u64::from)),
+            number(BYTES, self.bytes),
+            text(LINE, self.line),
+        ];
+        all.into_iter().flatten().map(|(name, uint_value, string_value_iid)| DebugAnnotation {
+            name_iid: Some(name),
+            uint_value,
+            string_value_iid,
+        })
+    }
+}
+
+/// One end of a slice of that thread: its beginning, or its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct End(u32, Option<Beginning>);
+
+impl Hash for End {
+    /// In one step, because there is one for each event.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Beginning { name, window, target, bytes, line } = self.1.unwrap_or_default();
+        let target = target.map_or(0, |target| u64::from(target) + 1);
+        let bytes = bytes.unwrap_or(0).rotate_left(44);
+        state.write_u64(u64::from(self.0) ^ name << 8 ^ window << 20 ^ target << 32 ^ bytes ^ line);
+    }
+}
+
+/// A packet with one end of a slice, and no definitions or arrows. With another time it differs in nothing else.
+#[derive(Clone, Copy)]
+struct EncodedEnd {
+    packet: [u8; EncodedEnd::BYTES],
+    len: usize,
+    /// The length of its time.
+    time: usize,
+}
+
+impl EncodedEnd {
+    const BYTES: usize = 64;
+    /// How many a rank has at most.
+    const AT_MOST: usize = 256;
+    /// Where the time is: behind the key and the length of the packet, and its own key.
+    const TIME: usize = 3;
+
+    /// Of this packet with that time, if it is short.
+    fn new(encoded: &[u8], time: u64) -> Option<EncodedEnd> {
+        let mut packet = [0; EncodedEnd::BYTES];
+        packet.get_mut(..encoded.len())?.copy_from_slice(encoded);
+        Some(EncodedEnd { packet, len: encoded.len(), time: encoded_len_varint(time) })
+    }
+
+    /// Appends it with that time, unless the time is longer or shorter than the one that it has.
+    fn append(&self, time: u64, bytes: &mut Vec<u8>) -> bool {
+        if encoded_len_varint(time) != self.time {
+            return false;
+        }
+        let (start, at) = (bytes.len(), bytes.len() + EncodedEnd::TIME);
+        // Whole, because a copy of known length is faster.
+        bytes.extend_from_slice(&self.packet);
+        bytes.truncate(start + self.len);
+        encode_varint(time, &mut &mut bytes[at..at + self.time]);
+        true
+    }
 }
 
 /// The first thread of a rank, whose events need not name their track.
@@ -113,6 +197,7 @@ impl RankTrack {
             received: Vec::new(),
             latest: 0,
             waited: 0,
+            encoded: HashMap::default(),
         }
     }
 
@@ -248,16 +333,21 @@ impl Encoder {
             TraceEvent::Memory { time, bytes } => self.add_memory(rank, time, bytes),
             TraceEvent::End { time } => {
                 known.in_call.take_if(|latest| *latest == thread);
-                let moved = known.moving.extract_if(.., |(of, ..)| *of == thread);
-                moved.for_each(|(_, begun, bytes)| self.in_flight.add(begun..time, bytes as f64));
+                if let Some(at) = known.moving.iter().position(|(of, ..)| *of == thread) {
+                    let (_, begun, bytes) = known.moving.swap_remove(at);
+                    self.in_flight.add(begun..time, bytes as f64);
+                }
+                if known.received.is_empty() {
+                    return self.add_slice(on, time, None, &[]);
+                }
                 let of_thread = |(of, _): &mut (u32, u64)| *of == thread;
                 let received = known.received.extract_if(.., of_thread);
                 let arrows: Vec<u64> = received.map(|(_, arrow)| arrow).collect();
                 self.add_slice(on, time, None, &arrows);
             }
             TraceEvent::BeginRegion { time, name } => {
-                let name = known.region(name);
-                self.add_slice(on, time, Some((name, [None, None, None])), &[]);
+                let begins = Beginning { name: known.region(name), ..Beginning::default() };
+                self.add_slice(on, time, Some(begins), &[]);
             }
             TraceEvent::EndRegion { time } => self.add_slice(on, time, None, &[]),
             TraceEvent::Wait { begun, ended, line } => self.add_wait(on, (begun, ended, line)),
@@ -274,26 +364,26 @@ impl Encoder {
         let known = &mut self.ranks[rank as usize];
         known.in_call = Some(thread);
         let name = known.name(call as usize, call.name());
-        let target = operation.and_then(|(target, _)| target).map(u64::from);
+        let target = operation.and_then(|(target, _)| target);
         let bytes = operation.map(|(_, bytes)| bytes);
         known.moving.extend(bytes.filter(|bytes| *bytes > 0).map(|bytes| (thread, time, bytes)));
-        let arguments = [text(WINDOW, window), number(TARGET, target), number(BYTES, bytes)];
+        let begins = Beginning { name, window: window.into(), target, bytes, line: 0 };
         if TraceEvent::sends(call) {
             let (arrows, waits) = (Vec::new(), Vec::new());
-            known.sending.push(Sending { thread, time, name, arguments, arrows, waits });
+            known.sending.push(Sending { thread, time, begins, arrows, waits });
         } else {
-            self.add_slice((rank, thread), time, Some((name, arguments)), &[]);
+            self.add_slice((rank, thread), time, Some(begins), &[]);
         }
     }
 
     fn begin_sending(&mut self, rank: u32, sending: Sending) {
-        let Sending { thread, time, name, arguments, arrows, waits } = sending;
-        self.add_slice((rank, thread), time, Some((name, arguments)), &arrows);
+        let Sending { thread, time, begins, arrows, waits } = sending;
+        self.add_slice((rank, thread), time, Some(begins), &arrows);
         waits.into_iter().for_each(|wait| self.add_wait((rank, thread), wait));
     }
 
     fn add_wait(&mut self, on: (u32, u32), (begun, ended, line): (u64, u64, u32)) {
-        self.begin_wait(on, begun, text(LINE, line));
+        self.begin_wait(on, begun, line.into());
         self.add_slice(on, ended, None, &[]);
     }
 
@@ -315,14 +405,8 @@ impl Encoder {
         // Behind the numbers of the rank's own texts.
         let iid = u64::MAX;
         known.define_text(iid, line.into());
-        let (name_iid, string_value_iid) = (Some(LINE), Some(iid));
-        let line = (!line.is_empty()).then(|| DebugAnnotation {
-            name_iid,
-            string_value_iid,
-            ..DebugAnnotation::default()
-        });
         self.waiting.add(since..time, 1.0);
-        self.begin_wait((rank, thread), since, line);
+        self.begin_wait((rank, thread), since, if line.is_empty() { 0 } else { iid });
     }
 
     /// The windows of a rank have that much memory from now on.
@@ -395,30 +479,37 @@ impl Encoder {
         }
     }
 
-    fn begin_wait(&mut self, on: (u32, u32), time: u64, line: Option<DebugAnnotation>) {
+    fn begin_wait(&mut self, on: (u32, u32), time: u64, line: u64) {
         let name = self.ranks[on.0 as usize].name(WAIT, "waiting");
-        self.add_slice(on, time, Some((name, [line, None, None])), &[]);
+        self.add_slice(on, time, Some(Beginning { name, line, ..Beginning::default() }), &[]);
     }
 
-    /// Begins a slice of a thread of a rank, with its name and its arguments, or ends one. Arrows begin at its
-    /// beginning, or end at its end.
+    /// Begins a slice of a thread of a rank, or ends one. Arrows begin at its beginning, or end at its end.
     fn add_slice(
         &mut self,
         (rank, thread): (u32, u32),
         time: u64,
-        begins: Option<(u64, [Option<DebugAnnotation>; 3])>,
+        begins: Option<Beginning>,
         arrows: &[u64],
     ) {
+        let known = &mut self.ranks[rank as usize];
+        let is_plain = known.definitions.is_none() && arrows.is_empty();
+        if is_plain
+            && let Some(encoded) = known.encoded.get(&End(thread, begins))
+            && encoded.append(time, &mut self.bytes)
+        {
+            return;
+        }
         let packet = &mut self.slice.packet[0];
         packet.timestamp = Some(time);
         packet.trusted_packet_sequence_id = Some(rank + 1);
         packet.sequence_flags = Some(NEEDS_INCREMENTAL_STATE);
-        packet.interned_data = self.ranks[rank as usize].definitions.take();
+        packet.interned_data = known.definitions.take();
         let event = packet.track_event.get_or_insert_default();
         event.track_uuid = (thread != FIRST).then(|| uuid(rank, thread));
         let kind = if begins.is_some() { EventType::SliceBegin } else { EventType::SliceEnd };
         event.kind = Some(kind as i32);
-        event.name_iid = begins.as_ref().map(|(name, _)| *name);
+        event.name_iid = begins.map(|begins| begins.name);
         event.debug_annotations.clear();
         event.flow_ids.clear();
         event.terminating_flow_ids.clear();
@@ -427,8 +518,15 @@ impl Encoder {
             None => &mut event.terminating_flow_ids,
         };
         flows.extend_from_slice(arrows);
-        event.debug_annotations.extend(begins.into_iter().flat_map(|(_, all)| all).flatten());
+        event.debug_annotations.extend(begins.into_iter().flat_map(Beginning::arguments));
+        let start = self.bytes.len();
         self.slice.encode(&mut self.bytes).expect("a vector grows");
+        if is_plain && let Some(encoded) = EncodedEnd::new(&self.bytes[start..], time) {
+            if known.encoded.len() >= EncodedEnd::AT_MOST {
+                known.encoded.clear();
+            }
+            known.encoded.insert(End(thread, begins), encoded);
+        }
     }
 }
 
@@ -472,22 +570,6 @@ fn value(counter: u64, value: f64) -> TrackEvent {
     }
 }
 
-/// An argument that is a number, if there is one.
-fn number(name: u64, value: Option<u64>) -> Option<DebugAnnotation> {
-    let (name_iid, uint_value) = (Some(name), Some(value?));
-    Some(DebugAnnotation { name_iid, uint_value, ..DebugAnnotation::default() })
-}
-
-/// An argument that is the text of that number, if there is one.
-fn text(name: u64, text: u32) -> Option<DebugAnnotation> {
-    let (name_iid, string_value_iid) = (Some(name), Some(text.into()));
-    (text != 0).then(|| DebugAnnotation {
-        name_iid,
-        string_value_iid,
-        ..DebugAnnotation::default()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -515,5 +597,31 @@ mod tests {
         let (none, wait) = (Vec::new(), |time| (time, Vec::new(), Vec::new()));
         let [begin, end] = [(1, vec![9], none.clone()), (6, none, vec![8])];
         assert_eq!(slices, [begin, wait(2), wait(3), wait(4), wait(5), end]);
+    }
+
+    /// Times of every length, and more kinds of ends than are remembered.
+    #[test]
+    fn an_end_that_was_encoded_before_has_the_same_bytes() {
+        let call = |target: u32, bytes| (Call::Put, Some((Some(target), bytes)));
+        let calls: Vec<_> = (0..400).map(|at| call(at % 300, 8 << (at % 40))).collect();
+        let events = (0..64).map(|shift| 1u64 << shift).chain(1000..2000).zip(calls.iter().cycle());
+        let [mut once, mut anew] = [(); 2].map(|()| Encoder::new(1));
+        anew.bytes.clone_from(&once.bytes);
+        for (time, &(call, operation)) in events {
+            for event in [
+                TraceEvent::Begin { time, call, window: 0, operation },
+                TraceEvent::End { time: time + 1 },
+                TraceEvent::Begin { time: time + 2, call: Call::Fence, window: 0, operation: None },
+                TraceEvent::End { time: time + 3 },
+            ] {
+                once.event((0, 7), 1, event);
+                anew.ranks[0].encoded.clear();
+                anew.event((0, 7), 1, event);
+            }
+        }
+        assert!(
+            once.ranks[0].encoded.len() > 2 && once.ranks[0].encoded.len() <= EncodedEnd::AT_MOST
+        );
+        assert_eq!(once.bytes, anew.bytes);
     }
 }

@@ -49,8 +49,12 @@ impl MeanOverTime {
 
     /// Makes the intervals that a part needs.
     fn reach(&mut self, lasts: &Range<u64>) {
+        let (first, last) = (lasts.start >> self.shift, (lasts.end - 1) >> self.shift);
+        if first >= self.first && last < self.first + self.sums.len() as u64 {
+            return;
+        }
         if self.sums.is_empty() && self.origin.is_none() {
-            self.first = lasts.start >> self.shift;
+            self.first = first;
         }
         loop {
             let first = self.first.min(lasts.start >> self.shift);

@@ -56,7 +56,7 @@ impl TraceReader {
         Ok(self.mail()?.look())
     }
 
-    /// Sleeps until a rank has filled a block, or [`Job::wake_trace_reader`] was called, since that look; but no
+    /// Sleeps until a rank has filled some blocks, or [`Job::wake_trace_reader`] was called, since that look; but no
     /// longer than that.
     pub fn sleep(&self, seen: u32, most: Duration) -> Result<()> {
         sleep_at_most(self.mail()?.bell(), most, |rung| rung != seen);
@@ -76,8 +76,10 @@ impl TraceReader {
                 0 => break,
                 TracePlace::LINK => {
                     block.words.give_back();
-                    ring.returned.ring();
                     *next = ReadPlace { block: (next.block + 1) % TraceRing::BLOCKS, place: 0 };
+                    if TraceRing::is_bell_due(next.block) {
+                        ring.returned.ring();
+                    }
                     return Ok(true);
                 }
                 state => {

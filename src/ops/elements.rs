@@ -25,7 +25,7 @@ use crate::foreign::Results;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::prim::{Site, Step, step};
-use crate::shm::{Direction, Pattern, Piece, Steps, Strip, copy, copy_strip};
+use crate::shm::{Direction, PartOf, Pattern, Piece, Steps, Strip, copy, copy_strip};
 use crate::sync::shards::MOST;
 use crate::window::{Atomicity, Communication, Target};
 use bytemuck::must_cast;
@@ -79,7 +79,8 @@ impl<'w> Communication<'w> {
         target: Rank,
         disp: u64,
     ) -> bool {
-        let Some(at) = self.elements(target, disp, origin.len(), [origin.as_ptr()]) else {
+        let Some(at) = self.elements(self.reach(target), disp, origin.len(), [origin.as_ptr()])
+        else {
             return false;
         };
         let Some(operation) = T::operation(op) else { return false };
@@ -121,7 +122,9 @@ impl<'w> Communication<'w> {
         disp: u64,
     ) -> bool {
         let buffers = [origin.as_ptr(), result.as_ptr()];
-        let Some(at) = self.elements(target, disp, result.len(), buffers) else { return false };
+        let Some(at) = self.elements(self.reach(target), disp, result.len(), buffers) else {
+            return false;
+        };
         let (n, fetches_only) = (result.len(), op == Op::NoOp);
         let Some(operation) = T::operation(op).filter(|_| fetches_only || origin.len() == n) else {
             return false;
@@ -148,14 +151,14 @@ impl<'w> Communication<'w> {
         target: Rank,
         disp: u64,
     ) -> Option<T> {
-        let at = self.elements(target, disp, 1, buffers)?;
+        let at = self.elements(self.reach(target), disp, 1, buffers)?;
         let operation = T::operation(op)?;
         // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
         self.announced((call, target), at, || unsafe { (operation.fetch)(at.cast(), origin) })
     }
 
-    /// [`Communication::fetch_element`] in a shard where several elements are updated together, or have been: the
-    /// beginning of the slow path. Blocks while they are.
+    /// [`Communication::fetch_element`] in a shard where several elements are updated together, or have been, or of a job
+    /// that counts its calls: the beginning of the slow path. Blocks while they are.
     #[cold]
     #[inline(never)]
     pub(super) fn fetch_element_slowly<T: Element, const N: usize>(
@@ -167,12 +170,12 @@ impl<'w> Communication<'w> {
         target: Rank,
         disp: u64,
     ) -> Option<T> {
-        let at = self.elements(target, disp, 1, buffers)?;
+        let at = self.elements(self.reach_in_call(target), disp, 1, buffers)?;
         let operation = T::operation(op)?;
         // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
         let fetch = || unsafe { (operation.fetch)(at.cast(), origin) };
         self.calls.epochs.operated();
-        self.by_instructions_slowly(call, at.cast(), fetch).ok()
+        self.by_instructions(call, at.cast(), fetch).ok()
     }
 
     /// Compares and swaps one element, and returns what it was; `buffers` as of [`Communication::fetch_element`].
@@ -184,7 +187,7 @@ impl<'w> Communication<'w> {
         target: Rank,
         disp: u64,
     ) -> Option<T> {
-        let at = self.elements(target, disp, 1, buffers)?;
+        let at = self.elements(self.reach(target), disp, 1, buffers)?;
         let (new, compare) = (must_cast(new), must_cast(compare));
         self.announced((Call::CompareAndSwap, target), at, || {
             // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
@@ -192,13 +195,13 @@ impl<'w> Communication<'w> {
         })
     }
 
-    /// The address of elements of a target that one grant covers. `None` unless they are mapped, instructions
-    /// update such elements, and none of as many at each of `buffers` overlaps them. `None` for pairs with padding,
+    /// The address of elements of a target, which has been reached as `part`, that one grant covers. `None` unless
+    /// instructions update such elements, and none of as many at each of `buffers` overlaps them. `None` for pairs with padding,
     /// because no operation changes padding.
     #[inline(always)]
     fn elements<T: Element, const N: usize>(
         self,
-        target: Rank,
+        part: Option<PartOf<'w>>,
         disp: u64,
         n: usize,
         buffers: [*const T; N],
@@ -210,7 +213,7 @@ impl<'w> Communication<'w> {
             return None;
         }
         let (size, bytes) = (size_of::<T>(), n * size_of::<T>());
-        let at = self.reach(target)?.at(disp, bytes as u64)?;
+        let at = part?.at(disp, bytes as u64)?;
         // Of two such elements one is the other, or they share no byte.
         let is_disjoint = |buffer: *const T| match n == 1 && align_of::<T>() == size {
             true => buffer.cast() != at.cast_const(),

@@ -37,18 +37,25 @@ impl<'w> Communication<'w> {
         self.calls.epochs.reaches(rank.0).then(|| self.memory.part_of(rank.0))
     }
 
-    /// The hot path of put and get: the target bytes, if they are mapped, the epoch reaches them, and the
-    /// `bytes` bytes at `origin` do not overlap them. Counts the operation then. Otherwise
-    /// [`Communication::target`] finds the reason.
+    /// [`Communication::reach`] within a call that is recorded: also of a job that counts or traces its calls, in which
+    /// the hot paths find nothing, but not of one that is checked.
+    #[inline]
+    pub(super) fn reach_in_call(self, rank: Rank) -> Option<PartOf<'w>> {
+        let may = self.calls.check().is_none() && self.calls.epochs.reaches(rank.0);
+        may.then(|| self.memory.mapped_part_of(rank.0))
+    }
+
+    /// The hot path of put and get: the bytes of the target, which has been reached as `part`, if the `bytes` bytes at
+    /// `origin` do not overlap them. Counts the operation then. Otherwise [`Communication::target`] finds the reason.
     #[inline(always)]
     pub(super) fn mapped(
         self,
-        target: Rank,
+        part: Option<PartOf<'w>>,
         disp: u64,
         bytes: usize,
         origin: *const u8,
     ) -> Option<*mut u8> {
-        let at = self.reach(target)?.at(disp, bytes as u64)?;
+        let at = part?.at(disp, bytes as u64)?;
         are_disjoint(origin, at, bytes).then(|| {
             self.calls.epochs.operated();
             at

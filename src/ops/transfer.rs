@@ -319,19 +319,20 @@ impl<'w> Communication<'w> {
         let Some(bytes) = transfer.own.layout.same_slice(&transfer.layout) else { return false };
         // A case of its own, so that the compiler knows the size for the checks of one word.
         match is_one_store(bytes) {
-            true => self.move_slice(transfer, ONE_STORE),
-            false => self.move_slice(transfer, bytes),
+            true => self.move_slice::<false>(transfer, ONE_STORE),
+            false => self.move_slice::<false>(transfer, bytes),
         }
     }
 
     /// Moves a slice of that many bytes, if the target's are mapped and nothing is wrong; returns whether
-    /// it has.
+    /// it has. `IN_CALL`: the call is recorded, and ended, by the caller.
     #[inline(always)]
-    fn move_slice(self, transfer: &Transfer<'_>, bytes: usize) -> bool {
+    fn move_slice<const IN_CALL: bool>(self, transfer: &Transfer<'_>, bytes: usize) -> bool {
         let &Transfer { call, direction, own, target, disp, .. } = transfer;
-        let Some(at) = self.mapped(target, disp, bytes, own.zero) else { return false };
+        let part = if IN_CALL { self.reach_in_call(target) } else { self.reach(target) };
+        let Some(at) = self.mapped(part, disp, bytes, own.zero) else { return false };
         let context = self.calls.context();
-        let in_call = self.calls.try_operation(call, target, bytes as u64);
+        let in_call = (!IN_CALL).then(|| self.calls.try_operation(call, target, bytes as u64));
         let ((from, to), start) = (transfer.directed(at), || self.memory.start_of(target.0, disp));
         match direction {
             // SAFETY: 1. `Transfer` for the own side, `mapped` for the other. 2. `mapped`.
@@ -341,7 +342,9 @@ impl<'w> Communication<'w> {
             // SAFETY: as above.
             Direction::Get => unsafe { copy_past(Step::MidGet, from, to, bytes) },
         }
-        in_call.end();
+        if let Some(in_call) = in_call {
+            in_call.end();
+        }
         true
     }
 
@@ -390,6 +393,11 @@ impl<'w> Communication<'w> {
         }
         let bytes = transfer.own.layout.bytes().unwrap_or(0);
         let call = self.calls.enter_operation(transfer.call, transfer.target, bytes);
+        let slice = transfer.own.layout.same_slice(&transfer.layout);
+        if slice.is_some_and(|bytes| self.move_slice::<true>(transfer, bytes)) {
+            call.end();
+            return Ok(());
+        }
         let Some((at, start)) = self.mapped_sides(transfer) else {
             return self.calls.handled(self.transfer_checked(transfer));
         };
@@ -442,7 +450,7 @@ impl<'w> Communication<'w> {
     #[inline(always)]
     fn mapped_sides(self, transfer: &Transfer<'_>) -> Option<(*mut u8, u64)> {
         let (own_range, range) = transfer.ranges()?;
-        let at = self.reach(transfer.target)?.around(transfer.disp, &range)?;
+        let at = self.reach_in_call(transfer.target)?.around(transfer.disp, &range)?;
         let is_disjoint = are_far((transfer.own.zero, &own_range), (at, &range));
         let start = self.memory.start_of(transfer.target.0, transfer.disp);
         (is_disjoint && !transfer.sides().1.overlaps()).then_some((at, start))

@@ -26,6 +26,8 @@ pub mod model;
 #[cfg(loom)]
 use model as machine;
 #[cfg(not(any(loom, simulated)))]
+mod clock;
+#[cfg(not(any(loom, simulated)))]
 mod native;
 #[cfg(not(any(loom, simulated)))]
 mod placement;
@@ -42,6 +44,8 @@ pub use account::{
     Account, Awaited, AwaitedKind, AwaitedRead, AwaitedWords, Sleep, WaitRecord, find_lines_by,
     has_binding, line_by_binding,
 };
+#[cfg(not(any(loom, simulated)))]
+pub use clock::event_time;
 pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
 pub use machine::{Backoff, Contention, Word32, Word64, monotonic, planted};

@@ -1,5 +1,5 @@
-//! What only an instruction or a raw system call gives: a hint before an update, and the barrier of all
-//! ranks. That barrier is membarrier(2), expedited, between processes that have registered.
+//! What only an instruction or a raw system call gives: a counter of time, a hint before an update, and the barrier of
+//! all ranks. That barrier is membarrier(2), expedited, between processes that have registered.
 //!
 //! The kernel executes a full barrier on every processor that runs such a process, by an interrupt.
 //! A processor that runs none has executed one at the context switch. So a compiler barrier in one
@@ -26,6 +26,23 @@ pub fn take_part() -> bool {
 /// Executes one such barrier; returns whether that succeeded.
 pub(super) fn barrier_of_all() -> bool {
     succeeds(GLOBAL_EXPEDITED)
+}
+
+/// The processor's counter of time; zero where this crate knows none. Neither orders anything nor is ordered.
+#[inline(always)]
+pub(super) fn ticks() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let (low, high): (u64, u64);
+        // SAFETY: writes the two registers, no flag and no byte. It faults for a process that has forbidden it
+        // (PR_SET_TSC), as the kernel's own clock_gettime does then.
+        unsafe {
+            std::arch::asm!("rdtsc", out("rax") low, out("rdx") high, options(nomem, nostack, preserves_flags));
+        }
+        high << 32 | low
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    0
 }
 
 /// Prefetches the cache line of an address for reading. Orders nothing and reads nothing.

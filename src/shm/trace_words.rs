@@ -20,6 +20,12 @@ pub(crate) struct TraceRing {
 
 impl TraceRing {
     pub(crate) const BLOCKS: usize = 8;
+
+    /// Whether the side that goes on to that block rings the other: a wake-up costs as much as some hundred events, so
+    /// only for half of the blocks. A side that sleeps because all blocks are full, or none, is rung after it has looked.
+    pub(crate) fn is_bell_due(block: usize) -> bool {
+        block.is_multiple_of(TraceRing::BLOCKS / 2)
+    }
 }
 
 /// Some places of the ring.
@@ -60,6 +66,7 @@ impl TracePlace {
     }
 
     /// The published event with that state, and its thread. `None` if it is none of this library's.
+    #[inline(always)]
     pub(crate) fn read(&self, state: u32) -> Option<(u32, TraceEvent)> {
         let kind = state & ((1 << TracePlace::THREAD_SHIFT) - 1);
         let words = self.words.each_ref().map(Word64::load);
@@ -218,6 +225,7 @@ impl TraceEvent {
     }
 
     /// The event of these words.
+    #[inline(always)]
     fn read(kind: u32, text: u32, words: [u64; TracePlace::WORDS]) -> Option<TraceEvent> {
         let [time, second, operation] = words;
         Some(match kind {

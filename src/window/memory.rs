@@ -254,6 +254,12 @@ impl ExposedMemory {
         self.parts.of(rank)
     }
 
+    /// The same, where the fast paths find nothing, too.
+    #[inline]
+    pub(crate) fn mapped_part_of(&self, rank: u32) -> PartOf<'_> {
+        self.mapped_parts().of(rank)
+    }
+
     /// Bytes of a rank's part, mapped or private.
     pub(crate) fn bytes_of(&self, rank: u32) -> u64 {
         span_of_part(self.mapped_parts(), &self.unmapped, rank).len()
