@@ -33,9 +33,8 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
     // An MPI_ function reaches its PMPI_ function without the table of foreign symbols.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
-    let root = if is_mpich { "../" } else { "" };
     for path in ["abi", "build.rs"] {
-        println!("cargo:rerun-if-changed={root}{path}");
+        println!("cargo:rerun-if-changed={path}");
     }
     let out = cargo_names("OUT_DIR");
     let out = Path::new(&out);

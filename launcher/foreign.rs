@@ -98,7 +98,7 @@ impl Library {
         is_missing.then(|| {
             format!(
                 "note: '{}' is run by Python, and this rmarun has no {LIBRARY} beside it for mpi4py; 'cargo run \
-                 --release -p onesided-capi --bin install' in the sources installs both",
+                 --release -p onesided-capi' in the sources installs both",
                 program.name()
             )
         })

@@ -1,8 +1,11 @@
 //! Builds the C interface and puts it where compilers and users find it.
 //!
 //! ```text
-//! cargo run --release -p onesided-capi --bin install -- --prefix ~/.local
+//! cargo run --release -p onesided-capi -- --prefix ~/.local
 //! ```
+//!
+//! As the program of `cargo install onesided-capi` it lets Cargo load and build the packages of its own version: Cargo
+//! installs programs, but no libraries.
 //!
 //! Invariants:
 //! 1. No file that is not of an earlier installation here is written over.
@@ -39,7 +42,7 @@ A file that is there already is written over only if an earlier installation has
 
 /// The command line.
 #[derive(Parser)]
-#[command(name = "install", version, about = "Installs the C interface of onesided", after_help = AFTER_HELP)]
+#[command(name = "onesided-install", version, about = "Installs the C interface of onesided", after_help = AFTER_HELP)]
 struct Line {
     /// Where to [default: ~/.local]
     #[arg(long, value_name = "FOLDER")]
@@ -65,7 +68,7 @@ fn main() -> ExitCode {
     match run(&Line::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            eprintln!("install: {problem}");
+            eprintln!("onesided-install: {problem}");
             ExitCode::FAILURE
         }
     }

@@ -122,7 +122,7 @@ fn wrapper(of: &Wrapper) -> String {
 }
 
 /// A template with words in its gaps.
-fn filled(template: &str, words: &[(&str, &str)]) -> String {
+pub fn filled(template: &str, words: &[(&str, &str)]) -> String {
     let text = template.replace("@VERSION@", VERSION);
     words.iter().fold(text, |text, (gap, word)| text.replace(gap, word))
 }

@@ -1,6 +1,6 @@
 """A shared array of numpy by mpi4py's windows: every rank adds its numbers to those of rank 0.
 
-    cargo run --release -p onesided-capi --bin install -- --prefix ~/.local
+    cargo run --release -p onesided-capi -- --prefix ~/.local
     pip install mpi4py numpy
     ~/.local/bin/rmarun -n 4 examples/python/windows.py
 """

@@ -25,7 +25,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if [ -z "$prefix" ]; then
   prefix=$work/prefix
-  (cd "$root" && cargo run --release --locked -p onesided-capi --bin install -- --prefix "$prefix")
+  (cd "$root" && cargo run --release --locked -p onesided-capi -- --prefix "$prefix")
 fi
 [ -x "$prefix/bin/rmarun" ] || fail "$prefix/bin/rmarun does not exist; is $prefix an installation?"
 

@@ -67,7 +67,7 @@ class Platform:
                 fail(f"Rust has no standard library for {triple} here; `rustup target add {triple}` loads it")
 
     def install(self, prefix):
-        install = ["cargo", "run", "--release", "--locked", "-p", "onesided-capi", "--bin", "install"]
+        install = ["cargo", "run", "--release", "--locked", "-p", "onesided-capi"]
         environment = {**self.variables, **os.environ}
         command = [*install, "--", "--prefix", prefix, *self.options]
         if subprocess.run(command, cwd=ROOT, env=environment).returncode:

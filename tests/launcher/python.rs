@@ -65,7 +65,7 @@ fn without_an_installation_a_note_names_the_installer() {
     let folder = prepared("python-note");
     let run = run_in(&folder, rmarun(&["-n", "1", "app.py"]), &[]).expect(0);
     let note = run.launcher_lines()[0];
-    for words in ["note: 'app.py'", "libmpi.so.12", "--bin install"] {
+    for words in ["note: 'app.py'", "libmpi.so.12", "-p onesided-capi"] {
         assert!(note.contains(words), "{note}");
     }
     let quiet: [&[&str]; 3] = [

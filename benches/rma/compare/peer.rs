@@ -110,7 +110,7 @@ impl Peer {
     fn build_own(&self) -> Result<(), String> {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["run", "--quiet", "--locked", "--release", "--package", "onesided-capi"]);
-        cargo.args(["--bin", "install", "--", "--prefix"]).arg(&self.folder);
+        cargo.args(["--", "--prefix"]).arg(&self.folder);
         cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
         self.step("building the C interface", &mut cargo)
     }

@@ -20,10 +20,11 @@ pub fn folder(name: &str) -> PathBuf {
 /// Runs the installer, as a user does, but for what it installs: the build of this test, if library and launcher
 /// are of the present sources (`cargo test --workspace` builds both). If not, it builds them in this profile.
 pub fn install(prefix: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_install"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onesided-install"));
     command.arg("--prefix").arg(prefix).args(arguments);
     if !arguments.contains(&"--uninstall") {
-        let folder = Path::new(env!("CARGO_BIN_EXE_install")).parent().expect("a profile's folder");
+        let folder =
+            Path::new(env!("CARGO_BIN_EXE_onesided-install")).parent().expect("a profile's folder");
         let is_current = is_current(&folder.join("deps/libmpi_abi.so"), &["src", "capi"])
             && is_current(&folder.join("deps/libmpi.so"), &["src", "capi"])
             && is_current(&folder.join("rmarun"), &["src", "launcher"]);
