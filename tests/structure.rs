@@ -55,6 +55,7 @@ const RULES: &[Rule] = &[
             "capi/src/assertion.rs",
             "capi/src/attribute/function.rs",
             "capi/src/exit.rs",
+            "capi/src/file/callback.rs",
             "capi/src/generalized.rs",
             "capi/src/handle.rs",
             "capi/src/handler.rs",

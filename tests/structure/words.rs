@@ -95,6 +95,10 @@ const CLEAN: &[&str] = &["tests/", "capi/tests/", "benches/", "docs/"];
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of the repository") {
         let path = entry.expect("an entry").path();
+        // What a link leads to is looked at in its own place.
+        if path.is_symlink() {
+            continue;
+        }
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if path.is_dir() {
             if name != "target" && !name.starts_with('.') {

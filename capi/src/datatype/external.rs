@@ -39,14 +39,16 @@ fn too_large(basic: &Basic) -> Failure {
     Failure::new(MPI_ERR_VALUE_TOO_LARGE, why)
 }
 
-/// The packed bytes of `external`, which has the bytes of the given number of instances.
+/// The packed bytes of `external`, which has the bytes of the given number of instances, or the first of them.
 pub fn from_external(sequence: &Sequence, count: u64, external: &[u8]) -> Vec<u8> {
     let mut packed = Vec::with_capacity((sequence.size * count) as usize);
     let mut rest = external;
-    let _all: ControlFlow<()> = sequence.walk(count, &mut |basic, times| {
+    let _walked: ControlFlow<()> = sequence.walk(count, &mut |basic, times| {
         for _ in 0..times {
             for unit in basic.units {
-                let (number, behind) = rest.split_at(unit.external);
+                let Some((number, behind)) = rest.split_at_checked(unit.external) else {
+                    return ControlFlow::Break(());
+                };
                 rest = behind;
                 packed.extend(&inwards(unit, number)[..unit.bytes]);
             }

@@ -6,11 +6,13 @@
 
 mod basic;
 mod external;
+mod layout;
 mod made;
 mod sequence;
 
-pub use basic::Kind;
+pub use basic::{Basic, Kind};
 pub use external::{from_external, to_external};
+pub use layout::layout;
 pub use made::{Made, NumberKind};
 pub use sequence::Sequence;
 
@@ -18,7 +20,7 @@ use crate::abi::*;
 use crate::failure::{Failure, Outcome};
 use crate::form;
 use crate::handle::{Handle, Object, Table};
-use basic::{BASICS, Basic};
+use basic::BASICS;
 use onesided::engine::Attributes;
 use onesided::{CommittedDatatype, DerivedDatatype};
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 //! standard calls collective needs no other rank, unless ranks take turns.
 
 use super::agreement::agree;
+use super::conversion::zeros;
 use super::sieve::Sieve;
 use super::{File, View, view};
 use crate::abi::*;
@@ -43,20 +44,21 @@ impl Pointer {
 
 /// Memory of the program.
 pub struct Buffer {
-    start: Address,
-    count: usize,
-    datatype: &'static CommittedDatatype,
-    /// Bytes of data.
-    bytes: usize,
+    pub start: Address,
+    pub count: usize,
+    pub handle: MPI_Datatype,
+    pub datatype: &'static CommittedDatatype,
+    /// Bytes of data in memory.
+    pub bytes: usize,
 }
 
 impl Buffer {
-    pub fn new<C: Number>(start: Address, count: C, datatype: MPI_Datatype) -> Outcome<Buffer> {
-        let (count, datatype) = (elements(count)?, usable(datatype)?);
+    pub fn new<C: Number>(start: Address, count: C, handle: MPI_Datatype) -> Outcome<Buffer> {
+        let (count, datatype) = (elements(count)?, usable(handle)?);
         check_buffer(start, count, datatype)?;
         let bytes = datatype.bytes(count).and_then(|bytes| isize::try_from(bytes).ok());
         match bytes {
-            Some(bytes) => Ok(Buffer { start, count, datatype, bytes: bytes as usize }),
+            Some(bytes) => Ok(Buffer { start, count, handle, datatype, bytes: bytes as usize }),
             None => {
                 let why = format!("{count} elements have more bytes than a file");
                 Err(Failure::new(MPI_ERR_COUNT, why))
@@ -72,13 +74,8 @@ impl Buffer {
     }
 
     /// The data side by side.
-    fn packed(&self) -> Outcome<Vec<u8>> {
-        let mut packed = Vec::new();
-        packed.try_reserve_exact(self.bytes).map_err(|_| {
-            let why = format!("{} bytes for the data side by side", self.bytes);
-            Failure::new(MPI_ERR_NO_MEM, why)
-        })?;
-        packed.resize(self.bytes, 0);
+    pub fn packed(&self) -> Outcome<Vec<u8>> {
+        let mut packed = zeros(self.bytes as u64)?;
         self.start.origin(self.count, self.datatype).pack(&mut packed)?;
         Ok(packed)
     }
@@ -130,7 +127,7 @@ impl File {
             self.check_random()?;
         }
         let buffer = buffer?;
-        Ok((view.etypes_of(buffer.bytes as u64)?, buffer))
+        Ok((view.etypes_of(buffer.bytes_in(view.representation())?)?, buffer))
     }
 
     /// Where an access of that many etypes begins; moves the pointer.
@@ -164,9 +161,10 @@ impl File {
             return Ok(0);
         }
         self.state().is_dirty = true;
-        match buffer.block() {
+        let representation = view.representation();
+        match buffer.block().filter(|_| representation.is_memory()) {
             Some(start) => self.write_bytes(view, at, start.slice(buffer.bytes)?)?,
-            None => self.write_bytes(view, at, &buffer.packed()?)?,
+            None => self.write_bytes(view, at, &buffer.represented(representation)?)?,
         }
         Ok(buffer.bytes)
     }
@@ -186,6 +184,12 @@ impl File {
     fn read(&self, view: &View, at: u64, buffer: &Buffer) -> Outcome<usize> {
         if buffer.bytes == 0 {
             return Ok(0);
+        }
+        let representation = view.representation();
+        if !representation.is_memory() {
+            let mut bytes = zeros(buffer.bytes_in(representation)?)?;
+            let read = self.read_bytes(view, at, &mut bytes)?;
+            return buffer.take(representation, &mut bytes[..read]);
         }
         if let Some(start) = buffer.block() {
             return self.read_bytes(view, at, start.slice_mut(buffer.bytes)?);

@@ -3,19 +3,24 @@
 
 mod access;
 mod agreement;
+mod callback;
 mod cause;
+mod conversion;
 mod mode;
 mod opening;
 mod pointer;
+mod representation;
 mod sieve;
 mod split;
 mod tiles;
 mod view;
 
 pub use access::{Buffer, Direction, Pointer};
-pub use agreement::{agree, by_one, same};
+pub use agreement::{agree, by_one, same, same_name};
+pub use callback::{ConversionFunction, ExtentFunction};
 pub use mode::Mode;
 pub use opening::{close, delete, open};
+pub use representation::{Registered, Representation, register};
 use view::Whence;
 pub use view::{View, offset};
 
@@ -108,6 +113,7 @@ impl File {
     /// A view that has been checked takes effect. Collective.
     pub fn set_view(&self, view: Outcome<View>) -> Outcome {
         let view = agree(&self.comm, view)?;
+        same_name(&self.comm, "data representation", view.representation().name())?;
         same(&self.comm, "number of bytes of an etype", view.unit() as i64)?;
         let mut state = self.state();
         (state.view, state.position) = (Arc::new(view), 0);

@@ -1,5 +1,6 @@
 //! What a rank sees of a file (MPI-4.1 §14.3).
 
+use super::representation::Representation;
 use super::tiles::Tiles;
 use crate::abi::*;
 use crate::datatype::{Datatype, usable};
@@ -12,8 +13,8 @@ pub struct View {
     disp: i64,
     etype: ViewType,
     filetype: ViewType,
-    representation: String,
-    /// Bytes of an etype, more than none.
+    representation: Representation,
+    /// Bytes of an etype in the file, more than none.
     unit: u64,
     tiles: Tiles,
 }
@@ -72,7 +73,7 @@ impl View {
             disp: 0,
             etype: ViewType::Lasting(byte),
             filetype: ViewType::Lasting(byte),
-            representation: "native".into(),
+            representation: Representation::Memory("native"),
             unit: 1,
             tiles: Tiles::bytes(),
         }
@@ -82,19 +83,18 @@ impl View {
     pub fn new(
         disp: i64,
         (etype, filetype): (MPI_Datatype, MPI_Datatype),
-        representation: String,
+        representation: Representation,
         is_written: bool,
     ) -> Outcome<View> {
         let Ok(start) = u64::try_from(disp) else {
             return Err(Failure::new(MPI_ERR_ARG, format!("the displacement {disp} is negative")));
         };
-        // Both are the bytes of memory, which all ranks of a machine share.
-        if representation != "native" && representation != "internal" {
-            let why = format!("{representation:?} is neither \"native\" nor \"internal\"");
-            return Err(Failure::new(MPI_ERR_UNSUPPORTED_DATAREP, why));
-        }
-        let (unit, tile) = (usable(etype)?, usable(filetype)?);
-        let [unit, size] = [unit, tile].map(|datatype| datatype.datatype().size());
+        let layout = |handle: MPI_Datatype| {
+            usable(handle)?;
+            representation.layout(handle.get()?)
+        };
+        let (unit, tile) = (layout(etype)?.size(), layout(filetype)?.commit());
+        let size = tile.datatype().size();
         if unit == 0 || !size.is_multiple_of(unit) {
             let why = format!("a filetype of {size} bytes is not made of etypes of {unit} bytes");
             return Err(Failure::new(MPI_ERR_ARG, why));
@@ -105,7 +105,7 @@ impl View {
             filetype: ViewType::new(filetype)?,
             representation,
             unit,
-            tiles: Tiles::new(start, tile, is_written)?,
+            tiles: Tiles::new(start, &tile, is_written)?,
         })
     }
 
@@ -119,15 +119,15 @@ impl View {
         (self.etype.handle(), self.filetype.handle())
     }
 
-    pub fn representation(&self) -> &str {
-        &self.representation
+    pub fn representation(&self) -> Representation {
+        self.representation
     }
 
     pub fn tiles(&self) -> &Tiles {
         &self.tiles
     }
 
-    /// Bytes of an etype.
+    /// Bytes of an etype in the file.
     pub fn unit(&self) -> u64 {
         self.unit
     }

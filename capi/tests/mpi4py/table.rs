@@ -5,9 +5,6 @@ use crate::{MPI4PY, RANKS};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Why, for what the list below names.
-const REASONS: &str = "A data representation of the program's own; the library registers none.\n\n";
-
 type Results = [(&'static str, &'static str, u32, Outcome)];
 
 /// The whole document.
@@ -17,7 +14,7 @@ pub fn markdown(results: &Results) -> String {
         "# mpi4py's own tests\n\n\
          mpi4py {MPI4PY}, built from source against `mpi.h` and `libmpi_abi.so.1` of this library, runs its own files of\n\
          tests under `rmarun -n` 1, 2, 3 and 5. A cell has the tests that passed, were skipped by mpi4py itself, and\n\
-         failed. Below the table stands what fails, and why. The wheel of mpi4py on PyPI (`pip install mpi4py`), which\n\
+         failed. Below the table stands what fails. The wheel of mpi4py on PyPI (`pip install mpi4py`), which\n\
          `rmarun` gives `libmpi.so.12`, has the same cells with 1, 2 and 3 ranks; a test compares them.\n\n\
          Another test writes this page, and without the variable it fails if a test fails that the page does not name:\n\n    \
          ONESIDED_TEST_WRITE=1 cargo test --release -p onesided-capi --test mpi4py -- --ignored --nocapture\n\n\
@@ -37,7 +34,6 @@ pub fn markdown(results: &Results) -> String {
         })
         .collect();
     text += "\n## What fails\n\n";
-    text += REASONS;
     text += if failures.is_empty() { "Nothing.\n" } else { "" };
     text.extend(failures);
     text
