@@ -599,8 +599,23 @@ impl TargetLine {
 }
 
 impl Part {
+    /// Why the number of ranks is missing: it may stand behind the program, to which it then belongs.
+    fn without_ranks(&self) -> String {
+        let what = "the number of ranks, --ranks <N> or -n, is not given";
+        let is_number = |word: &&OsString| {
+            word.to_str().is_some_and(|word| ["-n", "-np", "--np", "--ranks"].contains(&word))
+        };
+        match (self.command.first(), self.command.iter().skip(1).find(is_number)) {
+            (Some(program), Some(word)) => {
+                let (program, word) = (program.display(), word.display());
+                format!("{what}: '{word}' stands behind '{program}', which reads it itself")
+            }
+            _ => what.to_owned(),
+        }
+    }
+
     fn program(self, has_target: bool) -> Result<Program, String> {
-        let ranks = self.ranks.ok_or("the number of ranks, --ranks <N> or -n, is not given")?;
+        let ranks = self.ranks.ok_or_else(|| self.without_ranks())?;
         if !has_target && self.command.is_empty() {
             return Err("no program is given".to_owned());
         }

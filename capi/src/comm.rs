@@ -195,6 +195,17 @@ impl Object for Communicator {
         Some(self.comm.name())
     }
 
+    fn description(&self) -> Option<String> {
+        let ranks = self.comm.size();
+        Some(match &self.inter {
+            None => format!("a communicator of {ranks} ranks"),
+            Some(inter) => {
+                let remote = inter.remote.size();
+                format!("an intercommunicator of {ranks} and {remote} ranks")
+            }
+        })
+    }
+
     fn table() -> &'static Table<Communicator> {
         static TABLE: Table<Communicator> = Table::new();
         &TABLE

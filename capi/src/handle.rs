@@ -79,6 +79,11 @@ pub trait Object: Sized + Send + Sync + Width + 'static {
         None
     }
 
+    /// What a message has of an object without a name.
+    fn description(&self) -> Option<String> {
+        None
+    }
+
     /// The object of a predefined handle.
     fn predefined(_value: usize) -> Option<&'static Self> {
         None
@@ -213,9 +218,13 @@ impl<T: Object> Display for Handle<T> {
         if let Some(name) = constant_name(T::NAME, self.value()) {
             return f.write_str(name);
         }
-        match self.find().and_then(T::label).filter(|name| !name.is_empty()) {
+        let object = self.find();
+        match object.and_then(T::label).filter(|name| !name.is_empty()) {
             Some(name) => write!(f, "{name:?}"),
-            None => write!(f, "{:#x}", self.value()),
+            None => match object.and_then(T::description) {
+                Some(description) => f.write_str(&description),
+                None => write!(f, "{:#x}", self.value()),
+            },
         }
     }
 }

@@ -85,7 +85,8 @@ pub fn handle(owner: Owner, code: c_int, text: String) {
     }
 }
 
-/// Raises the error of an unsupported function. Where it returns, the first is also reported to the user.
+/// Raises the error of an unsupported function. Those of files use the handler of files, which returns by
+/// default; so the first of them is also reported to the user.
 #[cold]
 pub fn unsupported(call: &'static str) -> c_int {
     unsupported_because(call, "this library has no such function")
@@ -102,7 +103,8 @@ pub fn unsupported_fortran(call: &'static str, ierror: Ptr<c_int>) {
 
 fn unsupported_because(call: &'static str, why: &'static str) -> c_int {
     static WARNED: Once = Once::new();
-    let owner = Owner::None;
+    let is_of_files = call.starts_with("MPI_File_") || call.starts_with("MPI_Register_datarep");
+    let owner = if is_of_files { Owner::File(MPI_File::NULL) } else { Owner::None };
     if !matches!(owner.handler().1, Handler::Fatal | Handler::Abort) {
         WARNED.call_once(|| {
             job::warn_with_line(&format!(

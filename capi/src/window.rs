@@ -75,6 +75,10 @@ impl Object for Window {
         self.named.get().map(|()| self.win.name())
     }
 
+    fn description(&self) -> Option<String> {
+        Some(self.win.name())
+    }
+
     #[inline(always)]
     fn table() -> &'static Table<Window> {
         static TABLE: Table<Window> = Table::new();

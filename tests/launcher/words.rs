@@ -60,11 +60,47 @@ fn options_of_the_program_stay_its_own() {
 }
 
 #[test]
-fn other_machines_are_refused_with_the_page_to_read() {
-    for words in [&["-H", "a,b"][..], &["--hostfile", "hosts"], &["-f", "hosts"], &["--host=a"]] {
-        let line = [words, &["-n", "2", "true"]].concat();
-        run(&line).expect(2).reports(&["this machine", "docs/foreign.md"]);
+fn a_number_of_ranks_behind_the_program_is_explained() {
+    for word in ["-n", "-np", "--np"] {
+        run(&["true", word, "2"]).expect(2).reports(&["not given", word, "behind 'true'"]);
     }
+}
+
+#[test]
+fn words_that_change_nothing_are_accepted() {
+    for words in [
+        &["-envall"][..],
+        &["-oversubscribe"],
+        &["-allow-run-as-root"],
+        &["-perhost", "2"],
+        &["-bind-to", "none"],
+        &["-wd", "/"],
+        &["--genv", "A", "1"],
+        &["--prepend-rank"],
+    ] {
+        let line = [words, &["-n", "1", "echo", "x"]].concat();
+        assert!(lines(&line)[0].ends_with('x'), "{words:?}");
+    }
+}
+
+#[test]
+fn other_machines_are_refused_with_the_page_to_read() {
+    for word in [
+        "-H",
+        "-f",
+        "-host",
+        "--host",
+        "-hosts",
+        "-hostfile",
+        "--hostfile",
+        "-machinefile",
+        "--machinefile",
+    ] {
+        run(&[word, "a", "-n", "2", "true"])
+            .expect(2)
+            .reports(&["this machine", "docs/foreign.md"]);
+    }
+    run(&["--host=a", "-n", "2", "true"]).expect(2).reports(&["this machine"]);
 }
 
 #[test]

@@ -200,6 +200,10 @@ impl Object for Datatype {
         Some(self.name())
     }
 
+    fn description(&self) -> Option<String> {
+        Some(format!("{:?}", self.derived()))
+    }
+
     fn table() -> &'static Table<Datatype> {
         static TABLE: Table<Datatype> = Table::new();
         &TABLE

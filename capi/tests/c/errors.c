@@ -113,11 +113,24 @@ static void says(int code, const char *const *words, const char *never)
 static void texts(void)
 {
     int *part;
+    int numbers[6] = {0};
     double value = 1;
+    MPI_Comm comm;
+    MPI_Datatype rows;
     MPI_Win win = window(1, &part), none;
     RULE("MPI-4.1 9.4: what an error's text says");
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    /* Without names, what they are. */
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    OK(MPI_Type_vector(2, 1, 3, MPI_INT, &rows));
+    OK(MPI_Type_commit(&rows));
+    SAYS("win=0x", MPI_Win_lock(MPI_LOCK_SHARED, ranks, 0, win), "win=#");
+    SAYS("datatype=0x", MPI_Send(numbers, 1, rows, ranks, 0, comm), "Vector", "MPI_INT");
+    SAYS("comm=0x", MPI_Send(numbers, 1, rows, ranks, 0, comm), "comm=a communicator of ");
+    OK(MPI_Type_free(&rows));
+    OK(MPI_Comm_free(&comm));
     OK(MPI_Win_set_name(win, "halo"));
     SAYS("4294967295", MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, win), "no rank MPI_PROC_NULL",
          "win=\"halo\"", "lock_type=MPI_LOCK_SHARED", "rank=MPI_PROC_NULL");
