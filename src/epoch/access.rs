@@ -164,7 +164,9 @@ pub trait Access<'b, T: Pod>: sealed::Lends<'b, T> {
         window.win.get_accumulate_later(self.buffers(), buffers, op, target, disp as u64)
     }
 
-    /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): one element of [`Access::get_accumulate`].
+    /// `MPI_Fetch_and_op` (MPI-4.1 §12.3.4): one element of [`Access::get_accumulate`]. The result is there when the epoch
+    /// ends; [`LockAllEpoch::fetch_and_op_flush`](super::LockAllEpoch::fetch_and_op_flush) and
+    /// [`LockEpoch::fetch_and_op_flush`](super::LockEpoch::fetch_and_op_flush) return it.
     ///
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if
@@ -205,7 +207,8 @@ pub trait Access<'b, T: Pod>: sealed::Lends<'b, T> {
     }
 
     /// `MPI_Compare_and_swap` (MPI-4.1 §12.3.4): replaces the element by `new` if it equals
-    /// `compare`; `result` receives what it was.
+    /// `compare`; `result` receives what it was when the epoch ends. As with [`Access::fetch_and_op`], the guards of
+    /// locks have a form that returns it.
     ///
     /// # Errors
     /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Conflict`] if

@@ -6,10 +6,12 @@ use super::access::{
 };
 use super::{Batch, Buffers, Window};
 use crate::call::Call;
+use crate::datatype::{Element, Integer};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
 use crate::group::Rank;
+use crate::op::Op;
 use crate::window::{LockAssert, LockType};
 use bytemuck::Pod;
 use std::mem::ManuallyDrop;
@@ -125,6 +127,62 @@ impl<'w, T: Pod> LockEpoch<'w, '_, T> {
     /// Operations whose buffers can be reused after the flush that ends the batch.
     pub fn batch<'c>(&self) -> Batch<'_, 'c, T> {
         Batch::new(self.window, Some(self.target))
+    }
+
+    /// [`Access::fetch_and_op`] followed by [`LockEpoch::flush`]: returns the value before. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Epoch`] if another rank is
+    /// locked; [`Error::Operation`] if `op` is not defined for `T`.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let mut window = Window::<u32>::allocate(universe.world(), 1)?;
+    /// let epoch = window.lock(LockType::Shared, Rank(0))?;
+    /// let ticket = epoch.fetch_and_op_flush(1, Op::Sum, Rank(0), 0)?;
+    /// assert!(ticket < 2);
+    /// epoch.unlock()?;
+    /// # window.free()
+    /// # });
+    /// ```
+    #[inline(always)]
+    #[track_caller]
+    pub fn fetch_and_op_flush(&self, value: T, op: Op, target: Rank, disp: usize) -> Result<T>
+    where
+        T: Element,
+    {
+        let window = self.reach(Call::FetchAndOp, target)?;
+        window.win.fetch_and_op_flush(value, op, target, disp as u64)
+    }
+
+    /// [`Access::compare_and_swap`] followed by [`LockEpoch::flush`]: returns the value before. Local; never blocks.
+    ///
+    /// # Errors
+    /// [`Error::TargetRank`], [`Error::Range`] if the elements leave the window, [`Error::Epoch`] if another rank is
+    /// locked.
+    ///
+    /// ```
+    /// # use onesided::prelude::*;
+    /// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+    /// # let world = universe.world();
+    /// # let mut window = Window::<u32>::allocate(world, 1)?;
+    /// let epoch = window.lock(LockType::Shared, Rank(0))?;
+    /// // 0 means free; one of the ranks gets it.
+    /// let has_it = epoch.compare_and_swap_flush(world.rank().0 + 1, 0, Rank(0), 0)? == 0;
+    /// epoch.unlock()?;
+    /// assert_eq!(world.allreduce(&[u32::from(has_it)], Op::Sum)?, [1]);
+    /// # window.free()
+    /// # });
+    /// ```
+    #[inline(always)]
+    #[track_caller]
+    pub fn compare_and_swap_flush(&self, new: T, compare: T, target: Rank, disp: usize) -> Result<T>
+    where
+        T: Integer,
+    {
+        let window = self.reach(Call::CompareAndSwap, target)?;
+        window.win.compare_and_swap_flush(new, compare, target, disp as u64)
     }
 
     /// The rank that is locked.

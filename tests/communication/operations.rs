@@ -336,6 +336,11 @@ fn a_lock_reaches_the_rank_that_it_names() {
         refused(epoch.put(&[1], previous, 0), &elsewhere);
         refused(part.get(&mut got, previous, 8), &elsewhere);
         refused(other.notify(next, 0), "and another one");
+        refused(epoch.fetch_and_op_flush(1, Op::Sum, previous, 0).map(drop), &elsewhere);
+        refused(epoch.compare_and_swap_flush(1, 0, previous, 0).map(drop), &elsewhere);
+        assert_eq!(epoch.fetch_and_op_flush(5, Op::Sum, Rank::NULL, 0).unwrap(), 0);
+        assert_eq!(epoch.fetch_and_op_flush(5, Op::Sum, next, 0).unwrap(), 0);
+        assert_eq!(epoch.compare_and_swap_flush(0, 5, next, 0).unwrap(), 5);
         epoch.put(&[1], Rank::NULL, 0).unwrap();
         assert!(matches!(epoch.put(&[1], Rank(3), 0), Err(onesided::Error::TargetRank { .. })));
         other.unlock().unwrap();
