@@ -66,24 +66,32 @@ impl PendingPiece {
 
 /// An operation that is not complete in this process.
 pub(super) struct PendingOperation {
-    /// The block of its window, and the window's name.
-    window: (u64, Arc<str>),
-    target: u32,
+    key: PendingKey,
+    /// The window's name.
+    window: Arc<str>,
     site: u32,
     what: u32,
-    /// The number of its request; zero without one.
-    request: u64,
     /// The address of the buffer's first byte.
     buffer: usize,
 }
 
-impl PendingOperation {
-    /// Whether it is on that target of a window, or on any.
+/// Operations that a call completes together in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PendingKey {
+    /// The block of the window.
+    pub(super) window: u64,
+    pub(super) target: u32,
+    /// The number of the request; zero without one.
+    pub(super) request: u64,
+}
+
+impl PendingKey {
+    /// Whether they are on that target of a window, or on any.
     pub(super) fn is_at(&self, window: u64, target: Option<u32>) -> bool {
-        self.window.0 == window && target.is_none_or(|target| target == self.target)
+        self.window == window && target.is_none_or(|target| target == self.target)
     }
 
-    /// Whether the program has this request of it.
+    /// Whether the program has this request of one.
     pub(super) fn has_request(&self, request: u64) -> bool {
         self.request == request
     }
@@ -146,8 +154,8 @@ impl PendingBuffers {
     }
 
     /// Some operations are complete in this process. Returns those whose buffers have changed.
-    fn complete(&mut self, is_one: impl Fn(&PendingOperation) -> bool) -> Vec<FoundBuffer> {
-        let done = self.pieces.extract_if(.., |_, piece| is_one(&piece.of));
+    fn complete(&mut self, is_one: impl Fn(&PendingKey) -> bool) -> Vec<FoundBuffer> {
+        let done = self.pieces.extract_if(.., |_, piece| is_one(&piece.of.key));
         let done: Vec<_> = done.map(|((start, _), piece)| (start, piece)).collect();
         if self.pieces.is_empty() {
             watch_no_buffers();
@@ -207,16 +215,20 @@ impl CheckedWindow {
     ) -> Vec<Conflict> {
         let what = access.word();
         let mut found = Vec::new();
-        for buffer in buffers {
+        let mut is_free = |buffer: &&OwnBuffer| {
+            let before = found.len();
             for run in buffer.runs() {
                 found.extend(state.pending.access(&run, buffer.is_written));
             }
-        }
+            found.len() == before
+        };
+        // What a late result changes in a buffer of another operation is no store of the program, and is reported once.
+        let free: Vec<_> = buffers.iter().filter(&mut is_free).collect();
         let request = state.requests.latest(access);
-        for buffer in buffers {
+        let key = PendingKey { window: self.block, target, request };
+        for buffer in free {
             let first = buffer.pieces.first().map_or(0, |(at, _)| *at);
-            let window = (self.block, self.name());
-            let of = PendingOperation { window, target, site, what, request, buffer: first };
+            let of = PendingOperation { key, window: self.name(), site, what, buffer: first };
             let of = Arc::new(of);
             for run in buffer.runs() {
                 if !state.pending.add(&of, run, buffer.is_written) {
@@ -304,12 +316,13 @@ impl CheckedWindow {
         checker: &Checker,
         waiter: &Waiter<'_>,
         name: &str,
-        is_one: impl Fn(&PendingOperation) -> bool,
+        is_one: impl Fn(&PendingKey) -> bool,
     ) {
         if !has_binding() {
             return;
         }
         let mut state = checker.state();
+        checker.complete_fetches(&mut state, &is_one);
         let found = state.pending.complete(is_one);
         if found.is_empty() {
             return;
@@ -350,8 +363,8 @@ fn record(
     found: &FoundBuffer,
     later: (u32, u32),
 ) -> Option<Conflict> {
-    let window = checker.text(state, &found.of.window.1);
+    let window = checker.text(state, &found.of.window);
     let pair = [(found.of.site, found.of.what), later];
-    let of = (window, found.of.target);
+    let of = (window, found.of.key.target);
     report::record_pair(checker, ([checker.rank; 2], pair), of, Reason::Buffer, &found.bytes)
 }

@@ -18,6 +18,7 @@
 mod assertions;
 mod attached;
 mod buffers;
+mod fetches;
 mod late;
 mod nocheck;
 mod own;
@@ -137,6 +138,8 @@ struct CheckState {
     windows: Vec<Weak<CheckedWindow>>,
     /// The buffers of operations that are not complete in this process.
     pending: buffers::PendingBuffers,
+    /// What operations have fetched that are not complete in this process.
+    fetches: Vec<fetches::PendingFetch>,
     /// Those that the program has a request of.
     requests: requests::OpenRequests,
     /// Memory that this rank has attached to dynamic windows without tables for it: address and bytes.
@@ -184,6 +187,7 @@ impl Checker {
             intervals: HashMap::new(),
             windows: Vec::new(),
             pending: buffers::PendingBuffers::default(),
+            fetches: Vec::new(),
             requests: requests::OpenRequests::default(),
             attached: Vec::new(),
         };

@@ -342,7 +342,7 @@ impl Checker {
     pub(crate) fn has_acquired(&self, waiter: &Waiter<'_>, bytes: &Range<usize>) {
         self.settle(waiter);
         for (window, rank, run) in self.in_parts(bytes) {
-            window.fetched(self, rank, run);
+            window.acquired(self, rank, run);
         }
     }
 

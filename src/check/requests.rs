@@ -21,7 +21,12 @@ pub(crate) fn take_request() -> Option<u64> {
 /// The number of the request of an operation that this thread has just issued, as long as it has not been taken; zero
 /// without one.
 pub(super) fn request_of(access: &CheckedAccess) -> u64 {
-    if access.call.has_request() { LATEST.get() } else { 0 }
+    if access.call.has_request() { latest_request() } else { 0 }
+}
+
+/// The same of the latest operation.
+pub(super) fn latest_request() -> u64 {
+    LATEST.get()
 }
 
 /// Numbers of requests.

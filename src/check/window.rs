@@ -549,6 +549,11 @@ impl CheckedWindow {
 
     /// This rank has fetched elements of the target by an accumulate.
     pub(crate) fn fetched(&self, checker: &Checker, target: u32, part: ByteRun) {
+        checker.fetched((self.block, target), self.elements(target, part));
+    }
+
+    /// It has read elements by an atomic operation of its language, which acquires.
+    pub(super) fn acquired(&self, checker: &Checker, target: u32, part: ByteRun) {
         checker.merge(self.elements(target, part));
     }
 

@@ -1,7 +1,7 @@
 //! Whether a program conflicts, from the tables of docs/check.md: it follows who knows that each access is complete.
 //! There are no clocks here, so a fault of the check's clocks is not repeated.
 
-use crate::program::{Kind, Memory, Program, Step, Turn};
+use crate::program::{Kind, Program, Step, Turn};
 use onesided::LockType;
 use std::collections::BTreeMap;
 
@@ -79,8 +79,35 @@ enum Carrier {
     Notification,
 }
 
+/// When what an accumulate fetches is the program's.
+#[derive(Clone, Copy, PartialEq)]
+#[allow(dead_code, reason = "programs in Rust and in C have other ones")]
+pub enum Results {
+    /// When its call returns, as in Rust.
+    AtOnce,
+    /// When it is complete in its process, as in C.
+    WhenComplete,
+    /// Then it also takes effect, and no earlier (`--check=late`).
+    Late,
+}
+
+/// An accumulate that is not complete in its process.
+struct Open {
+    rank: u32,
+    /// The access of the program, or one of its own fetches.
+    access: Option<usize>,
+    elements: Vec<Carrier>,
+    updates: bool,
+    fetches: bool,
+    /// What it has found already.
+    found: Known,
+}
+
 struct History<'p> {
     program: &'p Program,
+    results: Results,
+    /// In the order of their calls.
+    open: Vec<Open>,
     ranks: [Known; 3],
     carriers: BTreeMap<Carrier, Known>,
     is_issued: Known,
@@ -142,31 +169,71 @@ impl History<'_> {
             self.ranks[rank as usize][access] = true;
         }
         if kind.datatype().is_some() {
-            self.pass_elements(rank, kind, disp);
+            self.pass_elements((rank, access), kind, disp);
         }
         is_unordered
     }
 
     /// An accumulate that fetches is ordered behind those that it finds.
-    fn pass_elements(&mut self, rank: u32, kind: Kind, disp: u64) {
-        let elements: Vec<_> = kind.bytes(disp).map(|byte| Carrier::Element(byte / 8)).into();
-        for element in elements {
-            if row_of(kind) == "update" {
-                self.give(rank, element);
+    fn pass_elements(&mut self, (rank, access): (u32, usize), kind: Kind, disp: u64) {
+        let fetches = matches!(
+            kind,
+            Kind::GetAccumulate
+                | Kind::GetNoOp
+                | Kind::FetchAndOp
+                | Kind::FetchNoOp
+                | Kind::CompareAndSwap
+                | Kind::RgetNoOp
+        );
+        let elements = kind.bytes(disp).map(|byte| Carrier::Element(byte / 8)).into();
+        let (updates, found) = (row_of(kind) == "update", [false; 2]);
+        self.accumulate(Open { rank, access: Some(access), elements, updates, fetches, found });
+    }
+
+    /// An accumulate is issued.
+    fn accumulate(&mut self, mut of: Open) {
+        if self.results != Results::Late {
+            self.take_effect(&mut of);
+        }
+        match self.results {
+            Results::AtOnce => self.receive(&of),
+            _ => self.open.push(of),
+        }
+    }
+
+    fn take_effect(&mut self, of: &mut Open) {
+        for element in std::mem::take(&mut of.elements) {
+            if of.updates {
+                self.give(of.rank, element);
             }
-            let fetches = matches!(
-                kind,
-                Kind::GetAccumulate
-                    | Kind::GetNoOp
-                    | Kind::FetchAndOp
-                    | Kind::FetchNoOp
-                    | Kind::CompareAndSwap
-                    | Kind::RgetNoOp
-            );
-            if fetches {
-                self.take(rank, element);
+            if of.fetches {
+                of.found = join([of.found, self.of(element)]);
             }
         }
+    }
+
+    /// The result is the program's.
+    fn receive(&mut self, of: &Open) {
+        self.ranks[of.rank as usize] = join([self.ranks[of.rank as usize], of.found]);
+    }
+
+    /// The accumulates of a rank are complete in its process, if `are` returns true for them. Late ones take effect in the
+    /// order of their calls: all, if they are complete at the target, otherwise up to the last one that has a result.
+    fn finish(&mut self, rank: u32, are: impl Fn(&Open) -> bool, are_at_target: bool) {
+        let is_due = |of: &Open| of.rank == rank && are(of) && (are_at_target || of.fetches);
+        let last = self.open.iter().rposition(is_due).map_or(0, |last| last + 1);
+        let mut open = std::mem::take(&mut self.open);
+        for of in open[..last].iter_mut().filter(|of| of.rank == rank) {
+            self.take_effect(of);
+        }
+        open.retain(|of| {
+            let is_done = of.rank == rank && are(of) && of.elements.is_empty();
+            if is_done {
+                self.receive(of);
+            }
+            !is_done
+        });
+        self.open = open;
     }
 
     /// A step that a rank takes alone, or its own side of one.
@@ -180,11 +247,18 @@ impl History<'_> {
             | Step::Unlock(_)
             | Step::Fence
             | Step::LastFence
-            | Step::Notify => self.complete(rank, |_, _| true),
+            | Step::Notify => {
+                self.complete(rank, |_, _| true);
+                self.finish(rank, |_| true, true);
+            }
             // A get that is complete in its process has read.
-            Step::FlushLocal | Step::FlushLocalAll => self.complete(rank, |_, kind| reads(kind)),
+            Step::FlushLocal | Step::FlushLocalAll => {
+                self.complete(rank, |_, kind| reads(kind));
+                self.finish(rank, |_| true, false);
+            }
             Step::EndRequest(access) => {
                 self.complete(rank, |one, kind| one == access && reads(kind));
+                self.finish(rank, |of| of.access == Some(access), false);
             }
             _ => {}
         }
@@ -202,8 +276,9 @@ impl History<'_> {
             Step::Complete => self.give(rank, Carrier::Complete),
             Step::Wait => self.take(rank, Carrier::Complete),
             Step::Fetch => {
-                self.give(rank, Carrier::Element(15));
-                self.take(rank, Carrier::Element(15));
+                let (elements, found) = (vec![Carrier::Element(15)], [false; 2]);
+                let (updates, fetches, access) = (true, true, None);
+                self.accumulate(Open { rank, access, elements, updates, fetches, found });
             }
             Step::Notify => self.give(rank, Carrier::Notification),
             Step::AwaitNotification => self.take(rank, Carrier::Notification),
@@ -227,15 +302,10 @@ impl History<'_> {
 }
 
 /// Whether a program conflicts if its ranks take these turns.
-pub fn conflicts(rules: &Rules, program: &Program, turns: &[Turn]) -> bool {
+pub fn conflicts(rules: &Rules, program: &Program, turns: &[Turn], results: Results) -> bool {
     let (ranks, carriers) = ([[false; 2]; 3], BTreeMap::new());
-    let mut history = History { program, ranks, carriers, is_issued: [false; 2] };
+    let (open, is_issued) = (Vec::new(), [false; 2]);
+    let mut history = History { program, results, open, ranks, carriers, is_issued };
     let unordered: Vec<bool> = turns.iter().map(|turn| history.turn(turn)).collect();
-    unordered.contains(&true) && rules.conflict(program.accesses) && is_seen(program)
-}
-
-/// Whether the check can see both accesses: stores without a call to a shared window it cannot.
-fn is_seen(program: &Program) -> bool {
-    let stores = program.accesses.iter().any(|(kind, ..)| *kind == Kind::OwnStore);
-    !stores || program.memory != Memory::Shared
+    unordered.contains(&true) && rules.conflict(program.accesses)
 }

@@ -75,6 +75,26 @@ impl Kind {
         matches!(self, Kind::PutStrided | Kind::GetStrided | Kind::AccumulateStrided)
     }
 
+    /// What a report calls it.
+    pub fn call(self) -> &'static str {
+        match self {
+            Kind::Put | Kind::PutStrided => "put",
+            Kind::Get | Kind::GetStrided => "get",
+            Kind::Accumulate | Kind::Replace | Kind::AccumulateBytes | Kind::AccumulateStrided => {
+                "accumulate"
+            }
+            Kind::GetAccumulate | Kind::GetNoOp => "get_accumulate",
+            Kind::FetchAndOp | Kind::FetchNoOp => "fetch_and_op",
+            Kind::CompareAndSwap => "compare_and_swap",
+            Kind::Rput => "rput",
+            Kind::Rget => "rget",
+            Kind::Raccumulate => "raccumulate",
+            Kind::RgetNoOp => "rget_accumulate",
+            Kind::Load => "load",
+            Kind::Store | Kind::OwnStore => "store",
+        }
+    }
+
     /// The predefined datatype of an accumulate.
     pub fn datatype(self) -> Option<&'static str> {
         match self {
@@ -332,7 +352,7 @@ impl Program {
     }
 
     /// The steps of each rank.
-    fn steps(&self) -> [Vec<Step>; 3] {
+    pub fn steps(&self) -> [Vec<Step>; 3] {
         let ranks = self.accesses.map(|(_, rank, _)| rank);
         let of = |rank: u32, before: &[Step], access: usize, behind: &[Step]| -> Vec<Step> {
             let middle = [before, &[Step::Access(access)], behind].concat();
@@ -466,12 +486,13 @@ impl Program {
         all
     }
 
-    /// The steps of all ranks in an order that blocks no rank, in which ranks come first by `order`.
-    pub fn turns(&self, order: [u32; 3]) -> Vec<Turn> {
+    /// The steps of all ranks in an order that blocks no rank, in which ranks come first by what `order` returns for each
+    /// turn.
+    pub fn turns(&self, mut order: impl FnMut() -> [u32; 3]) -> Vec<Turn> {
         let steps = self.steps();
         let mut state = Schedule { at: [0; 3], held: Vec::new(), posted: Vec::new(), notified: 0 };
         let mut turns = Vec::new();
-        while let Some(turn) = order.into_iter().find_map(|rank| state.turn(&steps, rank)) {
+        while let Some(turn) = order().into_iter().find_map(|rank| state.turn(&steps, rank)) {
             turn.iter().for_each(|(rank, step)| state.take(*rank, *step));
             turns.push(turn);
         }
