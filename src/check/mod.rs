@@ -436,6 +436,7 @@ impl Checker {
         operation.issued.store(state.threads.stamp());
         operation.begin();
         operation.window.store(at);
+        operation.by.store(window);
         let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };
         open.insert(key, number);
         Some(number)

@@ -102,6 +102,8 @@ pub(super) enum Reason {
     Local,
     /// The ranks have not synchronised since the first one.
     Unordered,
+    /// Of accumulates through two windows.
+    Windows,
     /// Of two threads of one rank, which have not synchronised since the first one.
     Threads,
     /// The ranks have synchronised before the operation was complete that uses a buffer there.
@@ -125,11 +127,12 @@ pub(super) enum Reason {
 }
 
 /// All reasons, by their numbers.
-const REASONS: [Reason; 14] = [
+const REASONS: [Reason; 15] = [
     Reason::Own,
     Reason::Incomplete,
     Reason::Local,
     Reason::Unordered,
+    Reason::Windows,
     Reason::Threads,
     Reason::UsedBuffer,
     Reason::Buffer,
@@ -239,6 +242,10 @@ impl Conflict {
                 b = self.place(1)
             ),
             Reason::NoStore | Reason::NoPut | Reason::Held | Reason::NotPosted => self.asserted(),
+            Reason::Windows => format!(
+                "nothing orders the {first} and the {second}, and accumulates through two windows are not atomic \
+                 against each other"
+            ),
             Reason::Buffer => {
                 format!("the {first} may use its buffer until it is complete in this process")
             }
@@ -299,6 +306,11 @@ impl Conflict {
             Reason::Own => {
                 format!("a flush of rank {target} between the two, or another epoch, would")
             }
+            Reason::Windows => format!(
+                "both need the same window, or {} has to complete its {first}, and then to synchronise with {}",
+                self.place(0),
+                self.place(1)
+            ),
             Reason::NoStore | Reason::NoPut | Reason::Held | Reason::NotPosted => {
                 format!("the {first} is correct without that assertion")
             }
@@ -618,7 +630,12 @@ fn reason((clock, ranks): (&[u64], usize), [earlier, later]: [&OperationWords; 2
     let is_known = threads::knows(clock, (a, ranks), issued);
     let kind = AccessKind::of_word((earlier.what.load() >> 8) as u8);
     let of_one_thread = threads::slot_of(issued) == threads::slot_of(later.issued.load());
+    let [one, other] = [earlier, later].map(|of| (of.what.load() >> 8 & 0xff, of.by.load()));
+    let of_windows = one.1 != other.1
+        && [one.0, other.0].map(|kind| AccessKind::of_word(kind as u8).is_accumulate())
+            == [true; 2];
     match kind.is_local() {
+        false if of_windows => Reason::Windows,
         false if is_known && kind.is_of_buffer() => Reason::UsedBuffer,
         _ if a == b && of_one_thread => Reason::Own,
         false if is_known => Reason::Incomplete,

@@ -35,6 +35,8 @@ pub(super) struct Accessing<'c> {
     datatype: u32,
     /// The operation of an accumulate, as of [`CheckedAccess`].
     op: u32,
+    /// The block of its window.
+    by: u64,
     /// Whether it is also judged by the separate model; of an access of the owner, what its private copy has.
     is_separate: bool,
     seen: Option<Vec<u64>>,
@@ -107,6 +109,7 @@ impl<'c> Accessing<'c> {
             kind: access.kind,
             datatype: access.datatype.into(),
             op: access.op.into(),
+            by: checker.operation_at(number).by.load(),
             is_separate: false,
             seen: None,
             latest: (0, Judgement::default()),
@@ -359,7 +362,8 @@ impl<'c> Accessing<'c> {
         let what = operation.what.load();
         let kind = kind_of(operation);
         let (datatype, op) = (what >> 16 & 0xff, what >> 24);
-        let of_one_datatype = datatype == self.datatype;
+        // Through two windows accumulates are as other updates (MPI-2.2 §11.7, rule 2).
+        let of_one_datatype = datatype == self.datatype && operation.by.load() == self.by;
         let rank = operation.rank.load();
         let is_own = rank == self.rank;
         let of = (rank, self.checker.ranks);

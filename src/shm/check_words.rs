@@ -65,8 +65,10 @@ pub(crate) struct OperationWords {
     pub(crate) _unused: Word32,
     /// Of a store, the same when it became visible in the public copy of the separate model.
     pub(crate) public: Word64,
-    /// The block of its window; zero in a free record.
+    /// The block of the window in whose shadow it is; zero in a free record.
     pub(crate) window: Word64,
+    /// The block of the window by which it accesses these bytes.
+    pub(crate) by: Word64,
 }
 
 impl OperationWords {

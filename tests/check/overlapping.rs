@@ -90,6 +90,67 @@ fn two_windows_over_memory_of_one_with_a_flush() {
     finds(0, |world| with_memory_of_a_window(world, true));
 }
 
+#[track_caller]
+fn update(win: &Win, disp: u64, completes: bool) {
+    win.accumulate(&[1u32], Op::Sum, Rank(0), disp).expect("it is locked");
+    if completes {
+        win.flush(Rank(0)).expect("it is locked");
+    }
+}
+
+/// Ranks 1 and 2 update an element of rank 0, each by a window; then rank 1 updates it by both. Returns what was found, on
+/// rank 0.
+fn updates_by(world: &Comm, is_one: bool, completes: bool) -> Vec<(String, String)> {
+    let rank = world.rank();
+    let first = WindowOptions::new().allocate_bytes(world, 64, 1).expect("there is memory");
+    // SAFETY: the second window is freed before the first one, and nothing else uses the memory.
+    let exposed = unsafe { ExposedBytes::new(first.base(), 64) };
+    let second = WindowOptions::new().create_bytes(world, exposed, 1).expect("there is memory");
+    let windows = [&first, if is_one { &first } else { &second }];
+    for win in [&first, &second] {
+        win.lock_all().expect("no epoch is open");
+    }
+    for (one, win) in [1, 2].into_iter().zip(windows) {
+        if rank == one {
+            update(win, 8, completes);
+        }
+        barrier(world);
+    }
+    if rank == 1 {
+        windows.into_iter().for_each(|win| update(win, 16, completes));
+    }
+    barrier(world);
+    for win in [&first, &second] {
+        win.unlock_all().expect("it is locked");
+    }
+    second.free().expect("no epoch is open");
+    first.free().expect("no epoch is open");
+    let found = world.all_conflicts();
+    found.iter().map(|one| (one.reason(), one.remedy())).collect()
+}
+
+/// Accumulates are atomic, and in the order of their rank, through one window alone (MPI-2.2 §11.7, rule 2).
+#[test]
+fn accumulates_by_two_windows() {
+    finds(2, |world| {
+        let found = updates_by(world, false, false);
+        assert!(found.iter().all(|(reason, remedy)| {
+            reason.contains("accumulates through two windows are not atomic")
+                && remedy.starts_with("both need the same window, or rank 1 has to complete")
+        }));
+    });
+}
+
+#[test]
+fn accumulates_by_two_windows_with_a_flush() {
+    finds(0, |world| drop(updates_by(world, false, true)));
+}
+
+#[test]
+fn accumulates_by_one_of_two_windows() {
+    finds(0, |world| drop(updates_by(world, true, false)));
+}
+
 /// Attaches memory of rank 0, and lets ranks 1 and 2 put there, one of them in each round; then detaches it.
 fn attached_in_rounds(world: &Comm, completes: bool) {
     let (rank, target) = (world.rank(), Rank(0));
