@@ -47,6 +47,7 @@ mod job;
 mod line;
 mod message;
 mod op;
+mod python;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod race;
 mod raise;

@@ -1,6 +1,7 @@
-//! The line of the program that made the present call. C passes no line, so the stack is unwound. That takes
-//! some microseconds, and milliseconds for the first call of a line, so it is for calls that fail or wait long.
+//! The line of the program that made the present call. C passes no line, so the stack is unwound, and Python is asked. That
+//! takes some microseconds, and milliseconds for the first call of a line, so it is for calls that fail or wait long.
 
+use crate::python;
 use backtrace::{resolve, trace};
 use std::collections::HashMap;
 use std::env::current_dir;
@@ -10,10 +11,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// `app.c:118`; without debug information the function, if it is one of the program itself. `None` if neither is
-/// known.
+/// `app.c:118`, or `app.py:27` of a call by mpi4py; without debug information the function, if it is one of the program itself.
+/// `None` if neither is known.
 pub fn of_program() -> Option<String> {
-    of_code(address()?)
+    let of_python =
+        || python::line().map(|(file, line)| format!("{}:{line}", shown(file.as_ref())));
+    of_code(address()?).or_else(of_python)
 }
 
 /// The same of an address to which a function returns.
@@ -61,6 +64,10 @@ fn mapping(address: usize) -> Option<(Range<usize>, String)> {
 }
 
 fn describe(address: usize) -> Option<String> {
+    // Its functions have made the call for one of the program.
+    if mapping(address).is_some_and(|(_, file)| python::is_binding(file.as_ref())) {
+        return None;
+    }
     let (mut line, mut function) = (None, None);
     resolve(address as *mut c_void, |symbol| {
         let file = symbol.filename().map(shown);

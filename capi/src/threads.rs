@@ -16,7 +16,7 @@ unsafe extern "C" {
 }
 
 /// The address of a function of the process; zero if it has none with that name.
-fn find(name: &CStr) -> usize {
+pub fn find(name: &CStr) -> usize {
     // SAFETY: the name ends with a zero byte, and no library is named.
     unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) }.expose_provenance()
 }
@@ -32,7 +32,7 @@ macro_rules! real {
         unsafe { std::mem::transmute::<*const std::ffi::c_void, extern "C" fn($($type),*) $(-> $result)?>(at) }
     }};
 }
-use real;
+pub(crate) use real;
 
 /// The program's threads are followed, unless an OpenMP library starts some that are not.
 pub fn follow() {

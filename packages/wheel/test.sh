@@ -61,8 +61,9 @@ for program in "$book"/*.py; do
       { echo "$program $option, code $code, printed:"; cat printed error; exit 1; }
   done
 done
-# What the book has of programs that do something wrong, but for the lines.
+# What the book has of programs that do something wrong, and lines of the programs.
 for wrong in "hang 123 waits for the lock of rank 1, held exclusively by rank 1" "race 124 rank 0 needs a flush of rank 0" \
+  "race 124 race.py:$(grep -n window.Put "$book/race.py" | cut -d: -f1)" \
   "slow 0 late post"; do
   read -r program expected words <<<"$wrong"
   code=0 ranks=2

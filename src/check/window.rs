@@ -638,8 +638,9 @@ impl CheckedWindow {
         if let Some(granule) = first.and_then(|first| self.granule(target, first)) {
             granule[0].expect_update();
         }
+        // A binding may wait for locks of its language to find it.
+        let line = line_by_binding();
         let judge = |stored: &[StoredPage]| {
-            let line = line_by_binding();
             let of = (access, target, line.as_deref());
             self.judge((checker, waiter), of, accessed, stored)
         };
