@@ -101,7 +101,7 @@ impl CheckedWindow {
     }
 
     /// No operation takes effect any more that has not: its epoch is lost.
-    pub(crate) fn forget_late(&self) {
+    pub(super) fn forget_late(&self) {
         self.late.lock().waiting.clear();
     }
 

@@ -22,6 +22,7 @@ mod fetches;
 mod late;
 mod nocheck;
 mod own;
+mod recovery;
 mod report;
 mod requests;
 mod rules;
@@ -502,6 +503,12 @@ impl Checker {
         list.free.store(number);
     }
 
+    /// The number of the last operation that has been in use.
+    fn used_operations(&self) -> usize {
+        let most = self.operations.len() - 1;
+        most.min(self.words.operations.used.load() as usize)
+    }
+
     /// The window is gone, and its shadow with it: frees this rank's operations on it.
     pub(crate) fn forget(&self, window: u64, waiter: &Waiter<'_>) {
         self.complete(window, None);
@@ -515,8 +522,7 @@ impl Checker {
             state.open_local.retain(|_, number| of_others(number));
             state.done.retain(|(_, number)| of_others(number));
             state.unpublished.retain(|(_, number)| of_others(number));
-            let most = self.operations.len() as u32 - 1;
-            for number in 1..=self.words.operations.used.load().min(most) {
+            for number in 1..=self.used_operations() as u32 {
                 let operation = self.operation_at(number);
                 if operation.window.load() == window && operation.rank.load() == self.rank {
                     self.free(number);

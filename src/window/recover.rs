@@ -29,6 +29,7 @@ pub(super) fn recover(win: &Win, at: &'static Location<'static>) -> Result<Comm>
 fn clear_together(win: &Win, at: &'static Location<'static>) -> Result<Comm> {
     let (calls, call) = (&win.calls, Call::WinRecover);
     let survivors = calls.survivors.shrunk(call, at)?.freed_with_its_handles();
+    calls.checked(|checker, window| window.recovering(checker));
     let mut all = Collective::begin_patiently(&survivors, call, at)?;
     let numbers = all.gather(&[calls.number()])?;
     calls.check_same_window(call, numbers.iter().map(|[number]| number))?;
@@ -45,6 +46,10 @@ fn clear_together(win: &Win, at: &'static Location<'static>) -> Result<Comm> {
 /// Zero bytes are the initial state of every word that ranks synchronise by.
 fn clear_words(calls: &Calls, memory: &ExposedMemory, transport: &Transport) -> Result<()> {
     let segment = &calls.context().segment;
+    calls.checked(|checker, window| {
+        let failed: Vec<u32> = failed_ranks(calls).collect();
+        window.recovered(checker, &calls.context().excluded(), &failed);
+    });
     let orphaned = orphaned_slots(calls, transport);
     clear::<WindowWords>(segment, &transport.words)?;
     transport.ranks.iter().try_for_each(|rank| clear::<RankWords>(segment, rank))?;
@@ -60,10 +65,13 @@ fn clear_words(calls: &Calls, memory: &ExposedMemory, transport: &Transport) -> 
     Ok(())
 }
 
+fn failed_ranks(calls: &Calls) -> impl Iterator<Item = u32> {
+    (0..calls.comm().size()).filter(|rank| calls.comm().failed_rank(*rank).is_some())
+}
+
 /// The blocks of the post slots of failed ranks.
 fn orphaned_slots(calls: &Calls, transport: &Transport) -> Vec<u64> {
-    let failed = |rank: &u32| calls.comm().failed_rank(*rank).is_some();
-    let slots = (0..calls.comm().size()).filter(failed).map(|rank| transport.slots_of(rank));
+    let slots = failed_ranks(calls).map(|rank| transport.slots_of(rank));
     slots.flatten().collect()
 }
 
@@ -80,7 +88,6 @@ fn clear_own(win: &Win) -> Result<()> {
         let freed = calls.context().segment.heap().free(slots, &calls.context().excluded());
         freed.map_err(|error| calls.heap_error(Call::WinRecover, error, 0))?;
     }
-    calls.checked(|_, window| window.forget_late());
     calls.epochs.close_all();
     sync.transport.fences.store(0);
     sync.transport.node.clear();

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "the engine exposes memory by address")]
 
 use crate::support;
+mod checked;
 mod going_on;
 mod memory;
 mod torn;
