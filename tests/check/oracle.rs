@@ -1,7 +1,7 @@
 //! Whether a program conflicts, from the tables of docs/check.md: it follows who knows that each access is complete.
 //! There are no clocks here, so a fault of the check's clocks is not repeated.
 
-use crate::program::{Kind, Program, Step, Turn};
+use crate::program::{Kind, Memory, Program, Step, Turn};
 use onesided::LockType;
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl Rules {
 
     /// Whether the two accesses conflict if nothing orders them.
     fn conflict(&self, [(a, _, from), (b, _, to)]: [(Kind, u32, u64); 2]) -> bool {
-        if !a.bytes(from).iter().any(|byte| b.bytes(to).contains(byte)) {
+        if !overlap([(a, 0, from), (b, 0, to)]) {
             return false;
         }
         match self.0[&(row_of(a).to_owned(), row_of(b).to_owned())].as_str() {
@@ -42,6 +42,11 @@ impl Rules {
             other => panic!("docs/check.md has {other}"),
         }
     }
+}
+
+/// Whether two accesses have a byte together.
+fn overlap([(a, _, from), (b, _, to)]: [(Kind, u32, u64); 2]) -> bool {
+    a.bytes(from).iter().any(|byte| b.bytes(to).contains(byte))
 }
 
 /// The row and column of the table.
@@ -63,8 +68,22 @@ pub fn row_of(kind: Kind) -> &'static str {
     }
 }
 
-/// Whether a set of ranks, or what passes knowledge between them, knows that each access is complete.
-type Known = [bool; 2];
+/// Whether a rank, or what passes knowledge between ranks, knows of each access that it is complete; and, of a store of rank 0,
+/// that it is in the public copy of the separate memory model.
+type Known = [bool; 4];
+
+const NOTHING: Known = [false; 4];
+/// Where the latter begins.
+const PUBLIC: usize = 2;
+
+/// What the check reports of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Fine,
+    Conflict,
+    /// The separate memory model alone forbids it.
+    Separate,
+}
 
 /// What carries knowledge from rank to rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,11 +129,16 @@ struct History<'p> {
     open: Vec<Open>,
     ranks: [Known; 3],
     carriers: BTreeMap<Carrier, Known>,
-    is_issued: Known,
+    is_issued: [bool; 2],
+    /// What the private copy of rank 0 has.
+    private: Known,
+    /// Whether the separate model forbids the second access.
+    is_separate: bool,
 }
 
 fn join(all: impl IntoIterator<Item = Known>) -> Known {
-    all.into_iter().fold([false; 2], |all, one| [all[0] | one[0], all[1] | one[1]])
+    let all = all.into_iter();
+    all.fold(NOTHING, |all, one| std::array::from_fn(|at| all[at] | one[at]))
 }
 
 impl History<'_> {
@@ -156,6 +180,7 @@ impl History<'_> {
         }
         if let Some((_, Step::Fence | Step::LastFence)) = turn.first() {
             self.ranks = [join(self.ranks); 3];
+            self.private = self.ranks[0];
         }
         is_unordered
     }
@@ -164,6 +189,7 @@ impl History<'_> {
         let (kind, _, disp) = self.program.accesses[access];
         let other = 1 - access;
         let is_unordered = self.is_issued[other] && !self.ranks[rank as usize][other];
+        self.is_separate |= self.is_issued[other] && self.separately(rank, access, is_unordered);
         self.is_issued[access] = true;
         if kind.is_local() {
             self.ranks[rank as usize][access] = true;
@@ -172,6 +198,24 @@ impl History<'_> {
             self.pass_elements((rank, access), kind, disp);
         }
         is_unordered
+    }
+
+    /// Whether the separate model alone forbids an access behind the other one.
+    fn separately(&self, rank: u32, access: usize, is_unordered: bool) -> bool {
+        let other = 1 - access;
+        let [before, after] = [other, access].map(|access| row_of(self.program.accesses[access].0));
+        let is_missing = match (before, after) {
+            ("put" | "update", "load" | "store") => !self.private[other],
+            ("store", "put" | "get" | "update" | "fetch") => {
+                !self.ranks[rank as usize][PUBLIC + other]
+            }
+            _ => return false,
+        };
+        // A store and an update of other bytes of one part.
+        let updates = |row: &str| matches!(row, "put" | "update" | "store");
+        let is_disjoint = !overlap(self.program.accesses) && updates(before) && updates(after);
+        let is_ordered = overlap(self.program.accesses) && !is_unordered;
+        is_disjoint && (is_unordered || is_missing) || is_ordered && is_missing
     }
 
     /// An accumulate that fetches is ordered behind those that it finds.
@@ -186,7 +230,7 @@ impl History<'_> {
                 | Kind::RgetNoOp
         );
         let elements = kind.bytes(disp).map(|byte| Carrier::Element(byte / 8)).into();
-        let (updates, found) = (row_of(kind) == "update", [false; 2]);
+        let (updates, found) = (row_of(kind) == "update", NOTHING);
         self.accumulate(Open { rank, access: Some(access), elements, updates, fetches, found });
     }
 
@@ -262,6 +306,17 @@ impl History<'_> {
             }
             _ => {}
         }
+        if rank == 0
+            && matches!(
+                step,
+                Step::Fence | Step::LastFence | Step::Post(_) | Step::Unlock(_) | Step::UnlockAll
+            )
+        {
+            let stores = |access: usize| row_of(self.program.accesses[access].0) == "store";
+            for access in (0..2).filter(|access| self.is_issued[*access] && stores(*access)) {
+                self.ranks[0][PUBLIC + access] = true;
+            }
+        }
         match step {
             Step::LockAll | Step::Lock(LockType::Shared) => self.take(rank, Carrier::Exclusive),
             Step::Lock(LockType::Exclusive) => self.take(rank, Carrier::Any),
@@ -276,13 +331,16 @@ impl History<'_> {
             Step::Complete => self.give(rank, Carrier::Complete),
             Step::Wait => self.take(rank, Carrier::Complete),
             Step::Fetch => {
-                let (elements, found) = (vec![Carrier::Element(15)], [false; 2]);
+                let (elements, found) = (vec![Carrier::Element(15)], NOTHING);
                 let (updates, fetches, access) = (true, true, None);
                 self.accumulate(Open { rank, access, elements, updates, fetches, found });
             }
             Step::Notify => self.give(rank, Carrier::Notification),
             Step::AwaitNotification => self.take(rank, Carrier::Notification),
             _ => {}
+        }
+        if rank == 0 && matches!(step, Step::LockAll | Step::Lock(_) | Step::Wait) {
+            self.private = self.ranks[0];
         }
     }
 
@@ -301,11 +359,24 @@ impl History<'_> {
     }
 }
 
-/// Whether a program conflicts if its ranks take these turns.
-pub fn conflicts(rules: &Rules, program: &Program, turns: &[Turn], results: Results) -> bool {
-    let (ranks, carriers) = ([[false; 2]; 3], BTreeMap::new());
-    let (open, is_issued) = (Vec::new(), [false; 2]);
-    let mut history = History { program, results, open, ranks, carriers, is_issued };
+/// What a program is if its ranks take these turns.
+pub fn verdict(rules: &Rules, program: &Program, turns: &[Turn], results: Results) -> Verdict {
+    let mut history = History {
+        program,
+        results,
+        open: Vec::new(),
+        ranks: [NOTHING; 3],
+        carriers: BTreeMap::new(),
+        is_issued: [false; 2],
+        private: NOTHING,
+        is_separate: false,
+    };
     let unordered: Vec<bool> = turns.iter().map(|turn| history.turn(turn)).collect();
-    unordered.contains(&true) && rules.conflict(program.accesses)
+    // Other windows have the unified model, or are checked by it alone.
+    let may_be_separate = !matches!(program.memory, Memory::Shared | Memory::Attached);
+    match unordered.contains(&true) && rules.conflict(program.accesses) {
+        true => Verdict::Conflict,
+        false if history.is_separate && may_be_separate => Verdict::Separate,
+        false => Verdict::Fine,
+    }
 }

@@ -1,7 +1,7 @@
 //! The programs of the table of rules in C: two accesses to a part, and what stands between them.
 
 use crate::Form;
-use crate::oracle::{Results, Rules, conflicts};
+use crate::oracle::{Results, Rules, Verdict, verdict};
 use crate::program::{Between, Kind, Memory, Program, Step, Synchronisation, Turn};
 use crate::source::{Access, Expected, Line, Place, Source};
 use onesided::LockType;
@@ -66,7 +66,7 @@ impl WindowCase {
         let is_seen =
             |kind: Kind| sees_own || !kind.is_local() || is_store(kind) && memory != Memory::Shared;
         let is_conflict = accesses.iter().all(|(kind, ..)| is_seen(*kind))
-            && conflicts(rules, &self.program, turns, results);
+            && verdict(rules, &self.program, turns, results) == Verdict::Conflict;
         let scale = self.program.scale() as u64;
         let [bytes, other] = accesses.map(|(kind, _, disp)| kind.bytes(disp));
         let shared = bytes.into_iter().filter(|byte| other.contains(byte));
