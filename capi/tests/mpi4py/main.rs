@@ -159,13 +159,15 @@ fn the_wheel_gives_what_the_table_has() {
 fn only_puts_of_all_ranks_to_one_conflict() {
     let Some(python) = python(Form::Wheel) else { return };
     let source = std::fs::read_to_string(python.tests.join("test_rma.py")).expect("it is there");
-    let line = |text: &str| 1 + source.lines().position(|line| line.contains(text)).expect("a test");
+    let line =
+        |text: &str| 1 + source.lines().position(|line| line.contains(text)).expect("a test");
     let puts = line("def testPutGet")..line("def testAccumulate");
     for option in ["--check=report", "--check=late,report"] {
         for (file, ranks) in FILES[0].1.iter().flat_map(|file| [2, 3].map(|ranks| (*file, ranks))) {
             let (outcome, printed) = run_with(&python, &[option], file, ranks);
-            assert!(outcome.failed.is_empty() && outcome.passed > 0, "{file}: {printed}");
-            let places = printed.lines().filter(|line| line.starts_with("  rank ") && line.contains(" at "));
+            assert!(outcome.failed.is_empty() && outcome.run > 0, "{file}: {printed}");
+            let places =
+                printed.lines().filter(|line| line.starts_with("  rank ") && line.contains(" at "));
             for place in places {
                 let line = place.split_once(": put at test_rma.py:").map(|(_, line)| line);
                 let line = line.and_then(|line| line.parse().ok());
