@@ -538,41 +538,11 @@ with tools.region('last'):
 /// A program in Python: the reports have its lines, not mpi4py's, also while another thread of the rank runs Python.
 #[test]
 fn a_python_program_is_reported_with_its_lines() {
-    const RACE: &str = "
-import threading
-from mpi4py import MPI
-world = MPI.COMM_WORLD
-win = MPI.Win.Allocate(64, 1, comm=world)
-is_over = threading.Event()
-def compute():
-    while not is_over.is_set():
-        sum(range(1000))
-thread = threading.Thread(target=compute)
-thread.start()
-def put(buffer):
-    win.Put(buffer, 0)
-win.Lock_all()
-data = bytearray(8)
-if world.rank == 1:
-    put([data, MPI.BYTE])
-    data[0] = 2
-    win.Flush(0)
-    put([data, MPI.BYTE])
-world.Barrier()
-if world.rank == 0:
-    win.Get([bytearray(8), MPI.BYTE], 0)
-win.Unlock_all()
-is_over.set()
-thread.join()
-win.Free()
-if world.rank == 0:
-    world.recv(source=1)
-";
     let Some(python) = python_with_mpi4py().filter(|_| has("timeout")) else { return };
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lines.py");
-    fs::write(&file, RACE).unwrap();
+    let file = Path::new(SOURCES).join("ends/lines.py");
+    let source = fs::read_to_string(&file).unwrap();
     let line = |text: &str| {
-        let line = RACE.lines().position(|line| line.contains(text)).expect("the program has it");
+        let line = source.lines().position(|line| line.contains(text)).expect("the program has it");
         format!("lines.py:{}", line + 1)
     };
     let mut command = Command::new("timeout");

@@ -306,11 +306,7 @@ impl Conflict {
             Reason::Own => {
                 format!("a flush of rank {target} between the two, or another epoch, would")
             }
-            Reason::Windows => format!(
-                "both need the same window, or {} has to complete its {first}, and then to synchronise with {}",
-                self.place(0),
-                self.place(1)
-            ),
+            Reason::Windows => format!("both need the same window, or {}", self.completion()),
             Reason::NoStore | Reason::NoPut | Reason::Held | Reason::NotPosted => {
                 format!("the {first} is correct without that assertion")
             }
@@ -346,13 +342,19 @@ impl Conflict {
             Reason::Local => {
                 "a fence, a lock, post and start, a barrier or a message would".to_owned()
             }
-            Reason::Unordered => format!(
-                "{} has to complete its {first} (fence, complete, unlock or flush), and then to \
-                 synchronise with {} (fence, lock, wait, a barrier or a message)",
-                self.place(0),
-                self.place(1)
-            ),
+            Reason::Unordered => self.completion(),
         }
+    }
+
+    /// What the first rank has to do before the second access.
+    fn completion(&self) -> String {
+        format!(
+            "{} has to complete its {} (fence, complete, unlock or flush), and then to synchronise with {} (fence, lock, \
+             wait, a barrier or a message)",
+            self.place(0),
+            self.accesses[0].name(),
+            self.place(1)
+        )
     }
 
     /// The rank and thread of an access.

@@ -280,8 +280,8 @@ impl History<'_> {
         self.open = open;
     }
 
-    /// A step that a rank takes alone, or its own side of one.
-    fn step(&mut self, rank: u32, step: Step) {
+    /// What of a rank is complete behind a step.
+    fn complete_by(&mut self, rank: u32, step: Step) {
         let reads = |kind: Kind| matches!(row_of(kind), "get" | "fetch");
         match step {
             Step::Flush
@@ -306,6 +306,10 @@ impl History<'_> {
             }
             _ => {}
         }
+    }
+
+    /// The stores of rank 0 are in the public copy, if it takes a step that makes them visible there.
+    fn publish(&mut self, rank: u32, step: Step) {
         if rank == 0
             && matches!(
                 step,
@@ -317,6 +321,12 @@ impl History<'_> {
                 self.ranks[0][PUBLIC + access] = true;
             }
         }
+    }
+
+    /// A step that a rank takes alone, or its own side of one.
+    fn step(&mut self, rank: u32, step: Step) {
+        self.complete_by(rank, step);
+        self.publish(rank, step);
         match step {
             Step::LockAll | Step::Lock(LockType::Shared) => self.take(rank, Carrier::Exclusive),
             Step::Lock(LockType::Exclusive) => self.take(rank, Carrier::Any),

@@ -164,7 +164,7 @@ enum Written {
     Buffer(usize, BufferProgram),
 }
 
-/// Every so many of the programs that access windows, and of those that access buffers.
+/// One of that number of the programs that access windows, and of those that access buffers.
 fn every(of_windows: usize, of_buffers: usize) -> Vec<Written> {
     let windows = windows::programs().step_by(of_windows);
     let buffers = BufferProgram::all().enumerate().step_by(of_buffers);

@@ -3,6 +3,7 @@
 use super::{VICTIM, die, lost, one_was_killed};
 use crate::support::job;
 use onesided::{Access, Comm, LockType, Rank, Window};
+use std::mem::ManuallyDrop;
 
 const FORMS: [&str; 2] = ["--check=report", "--check=late,report"];
 
@@ -118,7 +119,7 @@ fn guards_end(world: &Comm, window: &mut Window<u64>, are_forgotten: bool) {
     }
     lost(world.barrier());
     match are_forgotten {
-        true => std::mem::forget(epoch),
+        true => _ = ManuallyDrop::new(epoch),
         false => drop(epoch),
     }
 }
