@@ -163,8 +163,9 @@ impl CheckedWindow {
         if let Some(part) = parts.parts().get(&key) {
             return Some(part.clone());
         }
-        let part =
-            self.place_attachment(&parts.segment, parts.at, (rank, of.block + HEAD, of.bytes), own);
+        let there = Span::new(std::ptr::without_provenance_mut(of.address as usize), of.bytes);
+        let place = (rank, of.block + HEAD, of.bytes);
+        let part = self.place_attachment(&parts.segment, parts.at, place, (own, there));
         let part = Arc::new(part.ok()?);
         let mut all = parts.parts();
         // The block's earlier attachment.

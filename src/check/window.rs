@@ -218,14 +218,14 @@ impl CheckedWindow {
         Self::tables((self.ranks, 0), granules, pages_of(bytes)).end
     }
 
-    /// The part of a rank that is an attachment of that many bytes, in this process at `own`. The tables of the window are
-    /// at `of_window`, its own ones at `at`.
+    /// The part of a rank that is an attachment of that many bytes, in this process at `own`, and in the owner's at `there`.
+    /// The tables of the window are at `of_window`, its own ones at `at`.
     pub(super) fn place_attachment(
         &self,
         segment: &Arc<Segment>,
         of_window: u64,
         (rank, at, bytes): (u32, u64, u64),
-        own: Span,
+        (own, there): (Span, Span),
     ) -> Result<CheckedWindow> {
         let (ranks, pages) = (self.ranks, pages_of(bytes));
         let granules = bytes.div_ceil(GRANULE_BYTES);
@@ -234,19 +234,23 @@ impl CheckedWindow {
         let first_of =
             |all: u64| (0..=ranks as u32).map(|of| if of > rank { all } else { 0 }).collect();
         let firsts = [first_of(granules), first_of(pages)];
-        let nothing = || vec![Span::nothing(); ranks].into();
+        let mut spans = vec![Span::nothing(); ranks];
+        let mapped = spans.clone().into();
+        spans[rank as usize] = there;
         let of = WindowRanks {
             rank: self.rank,
             world: &self.world,
             own,
-            mapped: nothing(),
-            spans: nothing(),
+            mapped,
+            spans: spans.into(),
             is_shared: false,
             is_dynamic: true,
             ops: self.ops,
         };
         let places = TablePlaces { words: of_window, origins, at, tables, firsts };
-        Self::placed(segment, (self.block, &self.name()), of, places)
+        let part = Self::placed(segment, (self.block, &self.name()), of, places)?;
+        part.has_overlaps.store(1);
+        Ok(part)
     }
 
     fn placed(
@@ -333,12 +337,50 @@ impl CheckedWindow {
         if self.has_overlaps.load() == 0 {
             return;
         }
-        for other in checker.windows().iter().filter(|other| !std::ptr::eq(&***other, self)) {
+        let all = checker.windows();
+        // The parts of a dynamic window are found by that.
+        let is_part = |one: &CheckedWindow| {
+            one.attached.is_none()
+                && all.iter().any(|window| window.attached.is_some() && window.block == one.block)
+        };
+        for other in all.iter().filter(|other| other.block != self.block && !is_part(other)) {
             let Some(rank) = other.rank_of(self.world[target as usize]) else { continue };
+            let of = (self.block, target);
+            if other.attached.is_some() {
+                self.access_attached((checker, waiter), (access, target, runs), (other, rank));
+                continue;
+            }
             for run in runs.iter().filter_map(|run| self.shared_with(other, (target, rank), *run)) {
-                let of = (self.block, target);
                 other.access_besides((checker, waiter), (access, rank, run), of);
             }
+        }
+    }
+
+    /// [`CheckedWindow::access_by_other_windows`] of a dynamic one, where memory of no segment is attached to it.
+    fn access_attached(
+        &self,
+        (checker, waiter): (&Checker, &Waiter<'_>),
+        (access, target, runs): (&CheckedAccess, u32, &[ByteRun]),
+        (other, rank): (&CheckedWindow, u32),
+    ) {
+        if self.mapped[target as usize].len() != 0 {
+            return;
+        }
+        let (of, base) = ((self.block, target), self.spans[target as usize].base() as u64);
+        for run in runs {
+            let accessed = AccessedBytes {
+                runs: vec![ByteRun { start: base + run.start, ..*run }],
+                read: &|_, _| false,
+                buffers: Vec::new(),
+                epoch: EpochKind::Other,
+                buffer_of: Some(of),
+            };
+            other.in_attachment(waiter, rank, &accessed, |part, accessed| {
+                if part.attached.is_none() {
+                    let access = (access, rank, accessed.runs[0]);
+                    part.access_besides((checker, waiter), access, of);
+                }
+            });
         }
     }
 
@@ -368,6 +410,9 @@ impl CheckedWindow {
     pub(super) fn overlaps(&self, other: &CheckedWindow) {
         let meets = |target: u32| {
             let rank = other.rank_of(self.world[target as usize])?;
+            if self.attached.is_some() || other.attached.is_some() {
+                return Some(ByteRun { start: 0, bytes: 0 });
+            }
             let all = ByteRun { start: 0, bytes: self.spans[target as usize].len() };
             self.shared_with(other, (target, rank), all)
         };

@@ -151,6 +151,66 @@ fn accumulates_by_one_of_two_windows() {
     finds(0, |world| drop(updates_by(world, true, false)));
 }
 
+/// Ranks 1 and 2 access memory of rank 0 by two windows, of which one is dynamic: the first access is by that, or the second.
+fn by_a_dynamic_window(world: &Comm, is_first: bool, completes: bool) {
+    let (rank, target) = (world.rank(), Rank(0));
+    let mut memory = vec![0u64; 8];
+    let start: *mut u8 = memory.as_mut_ptr().cast();
+    // SAFETY: the windows are freed before the memory, which nothing else uses.
+    let exposed = || unsafe { ExposedBytes::new(start, 64) };
+    let created = WindowOptions::new().create_bytes(world, exposed(), 1).expect("there is memory");
+    let dynamic = WindowOptions::new().create_dynamic_bytes(world).expect("there is memory");
+    if rank == 0 {
+        dynamic.attach(exposed()).expect("it is attached nowhere");
+    }
+    let mut address = [start.addr() as u64];
+    world.broadcast(&mut address, target).expect("all ranks live");
+    let (by_created, by_dynamic) = ((&created, 0), (&dynamic, address[0]));
+    let [first, second] =
+        if is_first { [by_dynamic, by_created] } else { [by_created, by_dynamic] };
+    for win in [&created, &dynamic] {
+        win.lock_all().expect("no epoch is open");
+    }
+    if rank == 1 {
+        first.0.put(&[1u8; 8], target, first.1 + 8).expect("it is locked");
+        if completes {
+            first.0.flush(target).expect("it is locked");
+        }
+    }
+    barrier(world);
+    if rank == 2 {
+        second.0.get(&mut [0u8; 8], target, second.1 + 12).expect("it is locked");
+        second.0.get(&mut [0u8; 8], target, second.1 + 16).expect("it is locked");
+    }
+    barrier(world);
+    for win in [&created, &dynamic] {
+        win.unlock_all().expect("it is locked");
+    }
+    dynamic.free().expect("no epoch is open");
+    created.free().expect("no epoch is open");
+    drop(memory);
+}
+
+#[test]
+fn a_dynamic_window_and_another() {
+    finds(1, |world| by_a_dynamic_window(world, true, false));
+}
+
+#[test]
+fn a_window_and_a_dynamic_one() {
+    finds(1, |world| by_a_dynamic_window(world, false, false));
+}
+
+#[test]
+fn a_dynamic_window_and_another_with_a_flush() {
+    finds(0, |world| by_a_dynamic_window(world, true, true));
+}
+
+#[test]
+fn a_window_and_a_dynamic_one_with_a_flush() {
+    finds(0, |world| by_a_dynamic_window(world, false, true));
+}
+
 /// Attaches memory of rank 0, and lets ranks 1 and 2 put there, one of them in each round; then detaches it.
 fn attached_in_rounds(world: &Comm, completes: bool) {
     let (rank, target) = (world.rank(), Rank(0));
