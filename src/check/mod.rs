@@ -94,6 +94,9 @@ impl CheckedAccess {
 /// Complete operations of a rank with several threads that other threads may complete, too.
 const MOST_DONE: usize = 1024;
 
+/// Free operations that a rank takes from the table together, and of which it keeps twice as many at most.
+const SPARE: usize = 32;
+
 /// What this process needs for the check.
 pub(crate) struct Checker {
     rank: u32,
@@ -129,6 +132,8 @@ struct CheckState {
     unpublished: Vec<(u64, u32)>,
     /// Operations that were open until now, and count as an entry until this rank records a new one.
     closed: Vec<u32>,
+    /// Free operations that only this rank takes.
+    spare: Vec<u32>,
     /// The numbers of the program's lines, by their addresses.
     sites: Numbers<usize>,
     /// The same of texts: a binding's lines, and names of windows.
@@ -183,6 +188,7 @@ impl Checker {
             done: VecDeque::new(),
             unpublished: Vec::new(),
             closed: Vec::new(),
+            spare: Vec::new(),
             sites: Numbers::default(),
             lines: HashMap::new(),
             intervals: HashMap::new(),
@@ -192,7 +198,7 @@ impl Checker {
             requests: requests::OpenRequests::default(),
             attached: Vec::new(),
         };
-        Ok(Some(Box::new(Checker {
+        let checker = Checker {
             rank,
             is_late,
             is_separate,
@@ -206,7 +212,9 @@ impl Checker {
             clocks,
             state: Mutex::new(state),
             own_accesses: own::OwnAccesses::new(clocks / ranks),
-        })))
+        };
+        checker.know_own(&checker.lock_state().threads);
+        Ok(Some(Box::new(checker)))
     }
 
     /// The state, in which this thread is the present one.
@@ -241,7 +249,7 @@ impl Checker {
     pub(crate) fn publish(&self, at: &[Word64]) {
         let (mut state, width) = (self.state(), self.width());
         clock::publish(at, &state.threads.clock()[..width]);
-        self.advance(&mut state);
+        self.published(&mut state);
     }
 
     /// Publishes the clock of this rank to each of some groups of words, which others may raise at the same
@@ -253,7 +261,7 @@ impl Checker {
     fn raise_in<'w>(&self, state: &mut CheckState, all: impl IntoIterator<Item = &'w [Word64]>) {
         let clock = &state.threads.clock()[..self.width()];
         all.into_iter().for_each(|at| clock::raise(at, clock));
-        self.advance(state);
+        self.published(state);
     }
 
     /// From now on this rank knows what the ranks knew that have published to these words.
@@ -265,16 +273,27 @@ impl Checker {
         }
     }
 
-    /// The clock of this thread grows: what it does from now on has not been published.
-    fn advance(&self, state: &mut CheckState) {
+    /// What this thread does from now on has not been published.
+    fn published(&self, state: &mut CheckState) {
         // Local accesses of the next clock are others.
         if !state.open_local.is_empty() {
             self.close(state, Which::Local, |_| true);
         }
-        let own = state.threads.own();
-        let number = &mut state.threads.clock_mut()[own];
-        *number += 1;
-        clock::raise_one(&self.row(self.rank)[own], *number);
+        state.threads.published();
+    }
+
+    /// [`threads::stamp`] of this thread now. If its clock was published since the latest one, it grows before.
+    fn stamp(&self, threads: &mut Threads) -> u64 {
+        if threads.begin() {
+            self.know_own(threads);
+        }
+        threads.stamp()
+    }
+
+    /// The threads of this rank together know the number of each of them.
+    fn know_own(&self, threads: &Threads) {
+        let row = self.row(self.rank);
+        threads.own_numbers().for_each(|(at, number)| clock::raise_one(&row[at], number));
     }
 
     /// The operations of this rank on a window, or on one target of it, are complete at the target.
@@ -295,7 +314,7 @@ impl Checker {
         if threads.used() == 1 {
             return;
         }
-        let (slot, stamp, of) = (threads.current(), threads.stamp(), (self.rank, self.ranks));
+        let (slot, stamp, of) = (threads.current(), self.stamp(threads), (self.rank, self.ranks));
         let is_known = |stamp: u64| threads::knows(threads.clock(), of, stamp);
         let all = open.iter().chain(done.iter().map(|(key, number)| (key, number)));
         for (_, number) in all.filter(|(key, _)| key.slot != slot && is_one(key)) {
@@ -329,10 +348,14 @@ impl Checker {
     /// Open operations of this thread are complete now.
     fn close(&self, state: &mut CheckState, which: Which, is_one: impl Fn(&OpenKey) -> bool) {
         let CheckState { open, open_local, done, closed, threads, unpublished, .. } = state;
-        let (slot, stamp) = (threads.current(), threads.stamp());
+        let slot = threads.current();
         let open = if which == Which::Local { open_local } else { open };
         // Other threads may also complete them.
         let is_shared = threads.used() > 1 && which == Which::Operations;
+        if open.is_empty() && !is_shared {
+            return;
+        }
+        let stamp = self.stamp(threads);
         for (key, number) in open.extract_if(|key, _| key.slot == slot && is_one(key)) {
             self.operation_at(number).completed.store(stamp);
             let kind = AccessKind::of_word((key.what >> 8) as u8);
@@ -420,27 +443,50 @@ impl Checker {
         if let Some(number) = open.get(&key) {
             return Some(*number);
         }
-        let number = self.exclusively(waiter, || {
-            for closed in std::mem::take(&mut state.closed) {
-                if self.release(closed, 1) {
-                    self.free(closed);
-                }
-            }
-            self.take_operation()
-        });
-        let number = number.flatten()?;
+        let closed = state.closed.extract_if(.., |closed| self.release(*closed, 1));
+        let freed: Vec<_> = closed.collect();
+        state.closed.clear();
+        self.free_all(state, waiter, &freed);
+        let number = self.take_spare(state, waiter)?;
         let operation = self.operation_at(number);
         operation.rank.store(self.rank);
         operation.what.store(what);
         operation.site.store(site);
         operation.entries.store(1);
-        operation.issued.store(state.threads.stamp());
+        operation.issued.store(self.stamp(&mut state.threads));
         operation.begin();
         operation.window.store(at);
         operation.by.store(window);
         let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };
         open.insert(key, number);
         Some(number)
+    }
+
+    /// Takes a record of an operation; `None` if the table is full.
+    fn take_spare(&self, state: &mut CheckState, waiter: &Waiter<'_>) -> Option<u32> {
+        if state.spare.is_empty() {
+            let (list, most) = (&self.words.operations, self.operations.len() as u32 - 1);
+            let has_more = || list.free.load() != 0 || list.used.load() < most;
+            let take = || {
+                state.spare.extend(self.take_operation());
+                let more = (1..SPARE).take_while(|_| has_more());
+                state.spare.extend(more.map_while(|_| self.take_operation()));
+            };
+            self.exclusively(waiter, take)?;
+        }
+        state.spare.pop()
+    }
+
+    /// Operations that no entry names are reused from now on.
+    fn free_all(&self, state: &mut CheckState, waiter: &Waiter<'_>, numbers: &[u32]) {
+        for number in numbers {
+            self.operation_at(*number).window.store(0);
+            state.spare.push(*number);
+        }
+        if state.spare.len() > 2 * SPARE {
+            // If the job ends, so does the check.
+            self.exclusively(waiter, || state.spare.drain(SPARE..).for_each(|of| self.free(of)));
+        }
     }
 
     /// Takes a record of an operation. Under the lock.

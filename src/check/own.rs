@@ -14,7 +14,7 @@ use super::rules::AccessKind;
 use super::window::{AccessedBytes, ByteRun, CheckedWindow};
 use super::{CheckedAccess, Checker, EpochKind, threads};
 use crate::call::Call;
-use crate::prim::{Waiter, Word64};
+use crate::prim::{Waiter, Word32, Word64};
 use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
@@ -107,6 +107,8 @@ pub(super) fn watch_no_buffers() {
 /// The program's own accesses.
 pub(super) struct OwnAccesses {
     parts: RwLock<Vec<PartHere>>,
+    /// 1 when a thread has had runs.
+    has_runs: Word32,
     /// For each slot of a thread.
     runs: Box<[Mutex<OwnRuns>]>,
 }
@@ -197,7 +199,7 @@ fn described(is_written: bool) -> CheckedAccess {
 impl OwnAccesses {
     pub(super) fn new(slots: usize) -> OwnAccesses {
         let runs = (0..slots).map(|_| Mutex::default()).collect();
-        OwnAccesses { parts: RwLock::default(), runs }
+        OwnAccesses { parts: RwLock::default(), has_runs: Word32::default(), runs }
     }
 
     fn parts(&self) -> RwLockReadGuard<'_, Vec<PartHere>> {
@@ -222,6 +224,7 @@ impl OwnAccesses {
         let parts = parts.filter_map(|(k, part)| Some((k, part, part.shared(&bytes)?)));
         let replaced = parts.filter_map(|(k, part, bytes)| {
             if own.runs.is_empty() {
+                self.has_runs.store(1);
                 own.runs.resize_with(RUNS, || None);
             }
             own.latest = k;
@@ -359,6 +362,9 @@ impl Checker {
     /// All accesses of this thread of the program until now are accesses of the check. Before every call that may change
     /// what the thread knows.
     pub(crate) fn settle(&self, waiter: &Waiter<'_>) {
+        if self.own_accesses.has_runs.load() == 0 {
+            return;
+        }
         let mut own = self.own_accesses.runs(self.slot());
         if !std::mem::take(&mut own.is_used) {
             return;

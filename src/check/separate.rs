@@ -37,7 +37,10 @@ impl CheckedWindow {
     /// This rank's private copy has what it knows of.
     pub(super) fn seen(&self, checker: &Checker) {
         if self.is_separate(checker) {
-            let clock = checker.state().threads.clock().to_vec();
+            // With the number of what this rank does next.
+            let threads = &mut checker.state().threads;
+            checker.stamp(threads);
+            let clock = threads.clock().to_vec();
             *self.owner_view.seen.lock().unwrap_or_else(PoisonError::into_inner) = clock;
         }
     }
@@ -72,7 +75,7 @@ impl CheckedWindow {
         }
         let state = &mut *checker.state();
         checker.close(state, Which::Local, |key| key.window == self.block);
-        let stamp = state.threads.stamp();
+        let stamp = checker.stamp(&mut state.threads);
         let CheckState { unpublished, closed, .. } = state;
         for (_, number) in unpublished.extract_if(.., |(window, _)| *window == self.block) {
             checker.operation_at(number).public.store(stamp);
@@ -83,7 +86,7 @@ impl CheckedWindow {
     /// The earlier accesses to a part that the separate model forbids before this one, if that is a store of the owner or an
     /// update, whichever bytes they access.
     fn disjoint(&self, accessing: &mut Accessing<'_>, target: u32) -> Vec<u32> {
-        let (checker, kind) = (accessing.checker, accessing.kind());
+        let kind = accessing.kind();
         let part = &self.parts[target as usize];
         let updates =
             || (0..self.ranks as u32).map(|rank| &self.origin(target, rank).latest_update);
@@ -98,7 +101,7 @@ impl CheckedWindow {
         let found = others.filter(|number| accessing.judge(*number).found.is_some()).collect();
         let (before, number) = (latest.load(), accessing.number());
         if before != number {
-            checker.retain(number, 1);
+            accessing.retain(number, 1);
             latest.store(number);
             if before != 0 {
                 accessing.release(before, 1);

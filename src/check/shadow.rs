@@ -7,7 +7,7 @@
 //! the head of the page has its number, and the granules have no entries.
 
 use super::rules::{AccessKind, Rule};
-use super::{CheckedAccess, Checker, threads};
+use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::prim::{Waiter, Word32};
 use crate::shm::{ChainWords, OperationWords};
 use std::iter::successors;
@@ -44,6 +44,10 @@ pub(super) struct Accessing<'c> {
     latest: (u32, Judgement),
     /// Memory for the entries of a granule.
     scratch: Vec<u32>,
+    /// Entries that name the operation from now on, less those that do no more; they are counted at the end.
+    own_entries: i64,
+    /// Another operation, and entries that name it no more.
+    released: (u32, u32),
     /// Operations that no entry names any more, and chains that no granule names.
     freed: (Vec<u32>, Vec<u32>),
 }
@@ -114,6 +118,8 @@ impl<'c> Accessing<'c> {
             seen: None,
             latest: (0, Judgement::default()),
             scratch: Vec::new(),
+            own_entries: 0,
+            released: (0, 0),
             freed: (Vec::new(), Vec::new()),
         }
     }
@@ -196,10 +202,12 @@ impl<'c> Accessing<'c> {
         self.number
     }
 
-    /// A granule without entries gets that of an operation, for all bytes.
-    pub(super) fn set_only(&self, granule: &[Word32], number: u32) {
-        self.checker.retain(number, 1);
-        granule[0].store(number << NUMBER_SHIFT | BYTES);
+    /// Granules without entries get that of an operation, for all bytes.
+    pub(super) fn set_only(&mut self, granules: &[Word32], number: u32) {
+        for granule in granules.chunks_exact(WORDS) {
+            granule[0].store(number << NUMBER_SHIFT | BYTES);
+        }
+        self.retain(number, (granules.len() / WORDS) as u32);
     }
 
     /// Whether this access is the only entry of the first of some granules, for all bytes.
@@ -207,23 +215,47 @@ impl<'c> Accessing<'c> {
         entries_of(granules) == [self.number << NUMBER_SHIFT | BYTES, 0, 0, 0]
     }
 
+    /// As many entries more name an operation.
+    pub(super) fn retain(&mut self, number: u32, entries: u32) {
+        match number == self.number {
+            true => self.own_entries += i64::from(entries),
+            false => self.checker.retain(number, entries),
+        }
+    }
+
     /// As many entries less name an operation.
     pub(super) fn release(&mut self, number: u32, entries: u32) {
-        if self.checker.release(number, entries) {
+        if number == self.number {
+            self.own_entries -= i64::from(entries);
+        } else if number == self.released.0 {
+            self.released.1 += entries;
+        } else {
+            let (before, entries) = std::mem::replace(&mut self.released, (number, entries));
+            self.count_released(before, entries);
+        }
+    }
+
+    fn count_released(&mut self, number: u32, entries: u32) {
+        if entries != 0 && self.checker.release(number, entries) {
             self.freed.0.push(number);
         }
     }
 
-    /// Frees the operations and chains that nothing names any more, so that they are reused.
-    pub(super) fn finish(self) {
-        let (checker, (operations, chains)) = (self.checker, &self.freed);
-        if operations.is_empty() && chains.is_empty() {
-            return;
+    /// Counts the entries, and frees the operations and chains that nothing names any more, so that they are reused.
+    pub(super) fn finish(mut self, state: &mut CheckState) {
+        let (checker, number, own) = (self.checker, self.number, self.own_entries);
+        match own {
+            0 => {}
+            1.. => checker.retain(number, own as u32),
+            _ => self.count_released(number, own.unsigned_abs() as u32),
         }
-        checker.exclusively(self.waiter, || {
-            operations.iter().for_each(|number| checker.free(*number));
-            chains.iter().for_each(|first| free_chain(checker, *first));
-        });
+        self.count_released(self.released.0, self.released.1);
+        let (operations, chains) = &self.freed;
+        checker.free_all(state, self.waiter, operations);
+        if !chains.is_empty() {
+            let free = || chains.iter().for_each(|first| free_chain(checker, *first));
+            checker.exclusively(self.waiter, free);
+        }
     }
 
     /// The words of a granule after an access to the bytes `mask`; `None` if a table is full. Calls `found` with each
@@ -234,32 +266,38 @@ impl<'c> Accessing<'c> {
         mask: u32,
         mut found: impl FnMut(u32, u32, Finding),
     ) -> Option<Entries> {
-        let mine = self.number << NUMBER_SHIFT;
-        // Most granules have one entry, of the same operation or of none.
-        if before == [mine | BYTES, 0, 0, 0] && mask == BYTES {
-            if let Some(finding) = self.judge(self.number).found {
-                found(self.number, BYTES, finding);
-            }
-            return Some(before);
+        let mine = self.number << NUMBER_SHIFT | mask;
+        // Most granules have one entry or none.
+        if let [entry, 0, 0, 0] = before {
+            let left = self.left_of(entry, mask, &mut found);
+            return Some(match left & BYTES {
+                0 => [mine, 0, 0, 0],
+                _ if number_of(left) == number_of(mine) => [left | mask, 0, 0, 0],
+                _ => [left, mine, 0, 0],
+            });
         }
         let mut entries = self.gather(before);
         entries.retain_mut(|entry| {
-            let (number, shared) = (number_of(*entry), *entry & mask);
-            if shared != 0 {
-                let judgement = self.judge(number);
-                if let Some(finding) = judgement.found {
-                    found(number, shared, finding);
-                }
-                if judgement.is_replaced {
-                    *entry &= !mask;
-                }
-            }
+            *entry = self.left_of(*entry, mask, &mut found);
             *entry & BYTES != 0
         });
         insert(&mut entries, self.number, mask);
         let after = self.words_with(before, &entries);
         self.scratch = entries;
         after
+    }
+
+    /// What remains of an entry after an access to the bytes `mask`.
+    fn left_of(&mut self, entry: u32, mask: u32, found: &mut impl FnMut(u32, u32, Finding)) -> u32 {
+        let (number, shared) = (number_of(entry), entry & mask);
+        if shared == 0 {
+            return entry;
+        }
+        let judgement = self.judge(number);
+        if let Some(finding) = judgement.found {
+            found(number, shared, finding);
+        }
+        if judgement.is_replaced { entry & !mask } else { entry }
     }
 
     /// The entries of a granule with these words.
@@ -330,7 +368,7 @@ impl<'c> Accessing<'c> {
             both.filter(|(old, new)| old != new)
         };
         for (_, number) in changed().filter(|(_, new)| *new != 0) {
-            self.checker.retain(number, granules);
+            self.retain(number, granules);
         }
         if let Some(first) = new.filter(|_| old != new) {
             self.checker.chain_at(first).granules.fetch_add(granules);

@@ -21,7 +21,7 @@ use super::window::{AccessedBytes, ByteRun, CheckedWindow};
 use super::{CheckState, CheckedAccess, Checker, SITES, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
-use crate::shm::{PageWords, PartWords, read_span};
+use crate::shm::{PageWords, PartWords, Span, copy_to_words, is_same, read_span};
 use std::panic::Location;
 use std::sync::{Arc, Weak};
 
@@ -117,6 +117,21 @@ fn update(page: &PageWords, from: usize, bytes: &[u8]) -> Option<Bits> {
     Some(bits)
 }
 
+/// [`update`] with a run of a mapped part that lies in the page. Most have not changed, and are only compared.
+fn update_from(part: Span, page: &PageWords, ByteRun { start, bytes }: ByteRun) -> Option<Bits> {
+    let ((_, from), bytes) = (divided(start), bytes as usize);
+    if is_same(part, start, (&page.copy, from), bytes)? {
+        return None;
+    }
+    let mut buffer = [0; PageWords::BYTES];
+    read_span(part, start, &mut buffer[..bytes]).then(|| update(page, from, &buffer[..bytes]))?
+}
+
+/// The page of a byte of a part, and where it is there.
+pub(super) fn divided(start: u64) -> (usize, usize) {
+    (start as usize / PageWords::BYTES, start as usize % PageWords::BYTES)
+}
+
 /// Divides runs at the ends of pages.
 fn by_pages(runs: &[ByteRun]) -> impl Iterator<Item = ByteRun> {
     let page = PageWords::BYTES as u64;
@@ -152,8 +167,8 @@ impl AccessedBytes<'_> {
             }
             for ByteRun { start, bytes } in together {
                 let (now, behind) = rest.split_at_mut(*bytes as usize);
-                let start = *start as usize;
-                each(start / PageWords::BYTES, start % PageWords::BYTES, now);
+                let (page, from) = divided(*start);
+                each(page, from, now);
                 rest = behind;
             }
             true
@@ -216,14 +231,11 @@ impl CheckedWindow {
 
     /// What differs in this rank's part, which then is its copy. Under the part's lock.
     fn compare(&self) -> Vec<StoredPage> {
-        let (mut stored, mut buffer) = (Vec::new(), [0; PageWords::BYTES]);
+        let mut stored = Vec::new();
         for (number, page) in self.pages_of(self.rank).iter().enumerate() {
             let start = (number * PageWords::BYTES) as u64;
-            let bytes = (self.own.len() - start).min(PageWords::BYTES as u64) as usize;
-            let bytes = &mut buffer[..bytes];
-            if read_span(self.own, start, bytes)
-                && let Some(bits) = update(page, 0, bytes)
-            {
+            let bytes = (self.own.len() - start).min(PageWords::BYTES as u64);
+            if let Some(bits) = update_from(self.own, page, ByteRun { start, bytes }) {
                 stored.push(StoredPage { page: number, bits });
             }
         }
@@ -236,25 +248,44 @@ impl CheckedWindow {
         if self.parts[target as usize].state.load() != LOOKED_FOR {
             return stored;
         }
-        accessed.read_pages(|number, from, bytes| {
-            let differing = pages.get(number).and_then(|page| update(page, from, bytes));
+        let mut add = |number: usize, differing: Option<Bits>| {
             let Some(bits) = differing else { return };
             match stored.last_mut().filter(|last| last.page == number) {
                 Some(last) => last.bits.iter_mut().zip(bits).for_each(|(all, new)| *all |= new),
                 None => stored.push(StoredPage { page: number, bits }),
             }
-        });
+        };
+        let span = self.span_here(target);
+        if span.len() == 0 {
+            accessed.read_pages(|number, from, bytes| {
+                add(number, pages.get(number).and_then(|page| update(page, from, bytes)));
+            });
+            return stored;
+        }
+        for run in by_pages(&accessed.runs) {
+            let (number, _) = divided(run.start);
+            add(number, pages.get(number).and_then(|page| update_from(span, page, run)));
+        }
         stored
     }
 
     /// An operation has written these bytes. Under the part's lock.
     pub(super) fn written(&self, target: u32, accessed: &AccessedBytes<'_>) {
-        let pages = self.pages_of(target);
-        accessed.read_pages(|number, from, bytes| {
+        let (pages, span) = (self.pages_of(target), self.span_here(target));
+        if span.len() == 0 {
+            accessed.read_pages(|number, from, bytes| {
+                if let Some(page) = pages.get(number) {
+                    words_with(page, from, bytes, |word, _, value| word.store(value));
+                }
+            });
+            return;
+        }
+        for run in by_pages(&accessed.runs) {
+            let (number, from) = divided(run.start);
             if let Some(page) = pages.get(number) {
-                words_with(page, from, bytes, |word, _, value| word.store(value));
+                copy_to_words(span, run.start, (&page.copy, from), run.bytes as usize);
             }
-        });
+        }
     }
 }
 
@@ -314,7 +345,7 @@ impl CheckedWindow {
             checker.operation_at(number).public.store(threads::ALWAYS);
             accessing.release(number, 1);
         }
-        accessing.finish();
+        accessing.finish(state);
         new.unwrap_or_default()
     }
 
@@ -483,7 +514,7 @@ impl Checker {
 
     /// The stamp of this thread now.
     pub(super) fn own_stamp(&self) -> u64 {
-        self.state().threads.stamp()
+        self.stamp(&mut self.state().threads)
     }
 
     /// Looks for stores of the program before a call that synchronises, made at `at`. Blocks while operations on

@@ -94,6 +94,14 @@ struct ThreadClock {
     /// Its number in the process; zero of a task.
     thread: usize,
     is_used: bool,
+    /// Whether others may know its number, so that what it does next has another one.
+    is_published: bool,
+}
+
+impl ThreadClock {
+    fn new(clock: Vec<u64>, thread: usize) -> ThreadClock {
+        ThreadClock { clock, thread, is_used: true, is_published: false }
+    }
 }
 
 impl Threads {
@@ -104,7 +112,7 @@ impl Threads {
         let thread = FOLLOWED.get().map_or(0, |myself| myself());
         SLOT.set(Some(0));
         Threads {
-            all: vec![ThreadClock { clock, thread, is_used: true }],
+            all: vec![ThreadClock::new(clock, thread)],
             free: Vec::new(),
             current: 0,
             objects: HashMap::default(),
@@ -120,8 +128,14 @@ impl Threads {
         let slot = SLOT.get();
         if slot.is_none() {
             let mut knows = vec![0; self.all[0].clock.len()];
-            let used = self.all.iter().filter(|thread| thread.is_used);
-            used.for_each(|thread| merge(&mut knows, &thread.clock));
+            for slot in 0..self.all.len() {
+                self.current = slot;
+                // It also knows what they do until they publish the next time.
+                self.begin();
+                if self.all[slot].is_used {
+                    merge(&mut knows, &self.all[slot].clock);
+                }
+            }
             self.take(knows, myself());
         }
         self.current = SLOT.get().unwrap_or_default() as usize;
@@ -132,7 +146,7 @@ impl Threads {
     fn take(&mut self, knows: Vec<u64>, thread: usize) {
         let slot = if self.all.len() < self.most {
             let clock = vec![0; knows.len()];
-            self.all.push(ThreadClock { clock, thread, is_used: true });
+            self.all.push(ThreadClock::new(clock, thread));
             self.all.len() - 1
         } else if self.free.is_empty() {
             0
@@ -145,7 +159,7 @@ impl Threads {
             0 => merge(&mut of.clock, &knows),
             _ => {
                 let number = of.clock[own].max(knows[own]) + 1;
-                *of = ThreadClock { clock: knows, thread, is_used: true };
+                *of = ThreadClock::new(knows, thread);
                 of.clock[own] = number;
             }
         }
@@ -188,6 +202,29 @@ impl Threads {
         &mut self.all[self.current].clock
     }
 
+    /// This thread has published its clock.
+    pub(super) fn published(&mut self) {
+        self.all[self.current].is_published = true;
+    }
+
+    /// Before a [`Threads::stamp`]: the number of this thread grows if it was published. Returns whether it was.
+    pub(super) fn begin(&mut self) -> bool {
+        let own = self.own();
+        let of = &mut self.all[self.current];
+        let was_published = std::mem::take(&mut of.is_published);
+        of.clock[own] += u64::from(was_published);
+        was_published
+    }
+
+    /// For each thread the number of a clock that it alone raises, and its value.
+    pub(super) fn own_numbers(&self) -> impl Iterator<Item = (usize, u64)> {
+        let of = |(slot, thread): (usize, &ThreadClock)| {
+            let at = slot * self.ranks + self.rank as usize;
+            Some((at, *thread.clock.get(at)?))
+        };
+        self.all.iter().enumerate().filter_map(of)
+    }
+
     /// [`stamp`] of this thread now.
     pub(super) fn stamp(&self) -> u64 {
         stamp(self.current, self.clock(), (self.rank, self.ranks))
@@ -208,6 +245,7 @@ impl Checker {
     /// This thread has a slot from now on, or a number of its own: after [`Threads::enter`] and [`Threads::take`].
     pub(super) fn entered(&self, state: &CheckState) {
         clock::raise_one(&self.words.slots, state.threads.used() as u64);
+        self.know_own(&state.threads);
         let windows = state.windows.iter().filter_map(Weak::upgrade);
         windows.for_each(|window| window.ignore_stores(window.rank));
     }
@@ -228,7 +266,7 @@ impl Checker {
         let Threads { all, objects, current, .. } = &mut state.threads;
         let clock = &all[*current].clock;
         merge(objects.entry(object).or_insert_with(|| vec![0; clock.len()]), clock);
-        self.advance(state);
+        self.published(state);
     }
 
     /// Others have released this thread that waited for `object`.

@@ -19,7 +19,7 @@ use super::late::LateAccesses;
 use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
 use super::shadow::{Accessing, GRANULE_BYTES, WORDS};
-use super::stores::{MOST_PART, StoredPage, bytes_of, mask_of};
+use super::stores::{MOST_PART, StoredPage, bytes_of, divided, mask_of};
 use super::{AccessKind, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer, SITES};
 use crate::call::Call;
 use crate::error::Result;
@@ -678,10 +678,8 @@ impl CheckedWindow {
         accessed: &AccessedBytes<'_>,
         act: impl FnOnce() -> R,
     ) -> R {
-        // It comes into the cache while the rank waits for the lock.
-        let first = accessed.runs.first().map(|run| run.start / GRANULE_BYTES);
-        if let Some(granule) = first.and_then(|first| self.granule(target, first)) {
-            granule[0].expect_update();
+        if let Some(first) = accessed.runs.first() {
+            self.expect_access(target, first.start);
         }
         // A binding may wait for locks of its language to find it.
         let line = line_by_binding();
@@ -693,6 +691,17 @@ impl CheckedWindow {
         self.access_by_other_windows((checker, waiter), (access, target), &accessed.runs);
         self.access_buffers_in_parts((checker, waiter), (access, target), &accessed.buffers);
         done
+    }
+
+    /// What describes a byte of a part comes into the cache while the rank waits for the lock.
+    fn expect_access(&self, target: u32, start: u64) {
+        if let Some(granule) = self.granule(target, start / GRANULE_BYTES) {
+            granule[0].expect_update();
+        }
+        let (page, from) = divided(start);
+        if let Some(page) = self.pages_of(target).get(page) {
+            page.copy[from / GRANULE_BYTES as usize].expect_update();
+        }
     }
 
     /// An access of this rank that was judged before, and does it by `act`. Blocks while another rank accesses the part.
@@ -802,7 +811,7 @@ impl CheckedWindow {
         }
         let first = accessed.runs.first().map(|run| run.start..run.start + run.bytes.max(1));
         self.find_disjoint(&mut accessing, target, first, &mut found);
-        accessing.finish();
+        accessing.finish(state);
         if !found.is_empty() {
             let of = (&*self.name(), target);
             let record = || report::record(checker, state, of, number, &found, &clock);
@@ -879,7 +888,7 @@ impl CheckedWindow {
             }
         }
         if before != number {
-            accessing.checker.retain(number, 1);
+            accessing.retain(number, 1);
             head.whole.store(number);
             if before != 0 {
                 accessing.release(before, 1);
@@ -897,10 +906,8 @@ impl CheckedWindow {
             return;
         }
         let first = (page * PageWords::WORDS) as u64;
-        for granule in first..first + PageWords::WORDS as u64 {
-            if let Some(words) = self.granule(target, granule) {
-                accessing.set_only(words, number);
-            }
+        if let Some(words) = self.granules(target, first..first + PageWords::WORDS as u64) {
+            accessing.set_only(words, number);
         }
         head.whole.store(0);
         accessing.release(number, 1);

@@ -11,6 +11,7 @@ use crate::group::Rank;
 use crate::prim::has_binding;
 use crate::shm::{Direction, ONE_STORE, PartOf, is_one_store};
 use crate::window::{Communication, Target};
+use std::cell::Cell;
 use std::ops::Range;
 use std::panic::Location;
 
@@ -23,6 +24,11 @@ pub(super) fn are_disjoint(a: *const u8, b: *const u8, bytes: usize) -> bool {
         true => a.wrapping_sub(b).wrapping_add(ONE_STORE - 1) >= 2 * ONE_STORE - 1,
         false => a.abs_diff(b) >= bytes,
     }
+}
+
+thread_local! {
+    /// Memory for the runs of an operation of a checked job.
+    static RUNS: Cell<Vec<ByteRun>> = const { Cell::new(Vec::new()) };
 }
 
 /// An operation for the check of a job: see [`Communication::report`].
@@ -164,7 +170,7 @@ impl<'w> Communication<'w> {
         let buffers = own.filter(|_| has_binding()).map(buffer).collect();
         let epoch = if self.calls.epochs.is_used() { EpochKind::Fence } else { EpochKind::Other };
         let mut accessed =
-            AccessedBytes { runs: Vec::new(), read: &read, buffers, epoch, buffer_of: None };
+            AccessedBytes { runs: RUNS.take(), read: &read, buffers, epoch, buffer_of: None };
         let size = match self.memory.attached() {
             Some(_) => u64::MAX,
             None => self.memory.bytes_of(target.rank),
@@ -180,7 +186,10 @@ impl<'w> Communication<'w> {
         });
         let (of, waiter) = ((&access, target.rank), self.calls.excluded());
         let Some(parts) = self.memory.late_parts() else {
-            return window.access(checker, &waiter, of, &accessed, act);
+            let done = window.access(checker, &waiter, of, &accessed, act);
+            accessed.runs.clear();
+            RUNS.set(accessed.runs);
+            return done;
         };
         if let Some(operation) = delayed(&Lateness { parts, checker }) {
             let runs = accessed.runs.clone();

@@ -125,6 +125,11 @@ impl Word32 {
 }
 
 impl Word64 {
+    /// [`Word32::expect_update`].
+    #[inline(always)]
+    pub fn expect_update(&self) {
+        processor::prefetch_for_update(self.0.as_ptr().cast());
+    }
     /// Reads the word.
     #[inline(always)]
     pub fn load(&self) -> u64 {

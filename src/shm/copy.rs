@@ -4,7 +4,8 @@
 
 use super::pattern::{Offsets, Steps, Strip};
 use super::span::Span;
-use crate::prim::{Step, step};
+use crate::prim::{Step, Word64, step};
+use nix::libc::memcmp;
 use std::ops::RangeInclusive;
 
 /// From this many bytes on, test builds copy in two parts.
@@ -52,6 +53,49 @@ pub(crate) fn read_span(span: Span, start: u64, to: &mut [u8]) -> bool {
     // is a slice. 2. `to` is not memory that a window exposes.
     unsafe { copy(from, to.as_mut_ptr(), to.len()) };
     true
+}
+
+/// Whether bytes of a span, from `start` on, are those that some words have from their byte `at` on; `None` if one of the
+/// two has not so many. Read as by [`read_span`].
+pub(crate) fn is_same(
+    span: Span,
+    start: u64,
+    (words, at): (&[Word64], usize),
+    bytes: usize,
+) -> Option<bool> {
+    let (one, other) = (span.at(start, 1, bytes as u64)?, bytes_of(words, at, bytes)?);
+    if is_one_store(bytes) {
+        let [one, other] = [one, other].map(|at| at.cast::<[u8; ONE_STORE]>());
+        // SAFETY: as below; an array of bytes is aligned anywhere.
+        let [one, other] = [one, other].map(|at| unsafe { at.read() });
+        return Some(one == other);
+    }
+    // SAFETY: `at` has checked that the span has them, and its creator guarantees that it stays mapped; `bytes_of` has checked
+    // that the words have them.
+    Some(unsafe { memcmp(one.cast(), other.cast(), bytes) } == 0)
+}
+
+/// Copies bytes of a span, from `start` on, to some words, from their byte `at` on, which no other rank accesses at the same
+/// time; returns whether both have so many. Read as by [`read_span`].
+pub(crate) fn copy_to_words(
+    span: Span,
+    start: u64,
+    (words, at): (&[Word64], usize),
+    bytes: usize,
+) -> bool {
+    let both = span.at(start, 1, bytes as u64).zip(bytes_of(words, at, bytes));
+    let Some((from, to)) = both else { return false };
+    // SAFETY: 1. `at` has checked that the span has them, and its creator guarantees that it stays mapped; `bytes_of` has
+    // checked that the words have them, which are atomic variables and so may change. 2. Words of the check are no memory that a
+    // window exposes.
+    unsafe { copy(from, to, bytes) };
+    true
+}
+
+/// The address of bytes of some words, if they have them.
+fn bytes_of(words: &[Word64], at: usize, bytes: usize) -> Option<*mut u8> {
+    let has_them = at.checked_add(bytes)? <= size_of_val(words);
+    has_them.then(|| words.as_ptr().cast_mut().cast::<u8>().wrapping_add(at))
 }
 
 /// [`copy`] of ranges that may overlap.

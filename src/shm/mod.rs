@@ -46,8 +46,8 @@ pub(crate) use check_words::{
 };
 pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords, STAGE_INSIDE, StagingSlot};
 pub(crate) use copy::{
-    ONE_STORE, copy, copy_overlapping, copy_past, copy_strip, copy_strip_past, is_one_store,
-    read_span,
+    ONE_STORE, copy, copy_overlapping, copy_past, copy_strip, copy_strip_past, copy_to_words,
+    is_one_store, is_same, read_span,
 };
 pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
