@@ -59,6 +59,8 @@ const RULES: &[Rule] = &[
             "capi/src/generalized.rs",
             "capi/src/handle.rs",
             "capi/src/handler.rs",
+            // Return addresses on the stack.
+            "capi/src/line.rs",
             "capi/src/op/callback.rs",
             "capi/src/race.rs",
             "capi/src/threads.rs",

@@ -2,7 +2,7 @@
 //! must not be accessed, before a call completes the operation in this process (MPI-4.1 §12.3).
 //!
 //! 1. What an operation reads is copied when it is issued, and compared when it is complete. The kernel reads it
-//!    then, because the program may have unmapped it.
+//!    then, because the program may have unmapped it; when it is issued, only if it also reads it for the operation.
 //! 2. What another operation of this rank accesses meanwhile is compared by address.
 //! 3. A buffer in a part of this rank is also an access to that part, which those of other ranks and threads may conflict
 //!    with.
@@ -16,7 +16,7 @@ use super::window::{AccessedBytes, ByteRun, CheckedWindow};
 use super::{AccessKind, CheckState, CheckedAccess, Checker, EpochKind, SITES};
 use crate::call::Call;
 use crate::prim::{Waiter, has_binding, line_by_binding};
-use crate::shm::{read_here, read_span};
+use crate::shm::{Span, read_here, read_span};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -132,12 +132,24 @@ impl PendingBuffers {
         keys.into_iter().filter_map(found).collect()
     }
 
-    /// Remembers a run of bytes; returns whether all of it is compared from now on.
-    fn add(&mut self, of: &Arc<PendingOperation>, run: Range<usize>, is_written: bool) -> bool {
+    /// Remembers a run of bytes, which the operation reads by instructions or by the kernel; returns whether all of it is
+    /// compared from now on.
+    fn add(
+        &mut self,
+        of: &Arc<PendingOperation>,
+        run: Range<usize>,
+        (is_written, by_instructions): (bool, bool),
+    ) -> bool {
         let bytes_left = (MOST_PIECES - self.pieces.len().min(MOST_PIECES)) * PIECE;
         let bytes = run.start..run.end.min(run.start.saturating_add(bytes_left));
         let mut contents = vec![0; if is_written { 0 } else { bytes.len() }];
-        if !read_here(bytes.start, &mut contents) {
+        let span =
+            Span::new(std::ptr::with_exposed_provenance_mut(bytes.start), bytes.len() as u64);
+        let is_read = match by_instructions {
+            true => read_span(span, 0, &mut contents),
+            false => read_here(bytes.start, &mut contents),
+        };
+        if !is_read {
             // A device's memory, which the kernel does not read.
             return false;
         }
@@ -226,12 +238,13 @@ impl CheckedWindow {
         let free: Vec<_> = buffers.iter().filter(&mut is_free).collect();
         let request = state.requests.latest(access);
         let key = PendingKey { window: self.block, target, request };
+        let by_instructions = self.span_here(target).len() != 0;
         for buffer in free {
             let first = buffer.pieces.first().map_or(0, |(at, _)| *at);
             let of = PendingOperation { key, window: self.name(), site, what, buffer: first };
             let of = Arc::new(of);
             for run in buffer.runs() {
-                if !state.pending.add(&of, run, buffer.is_written) {
+                if !state.pending.add(&of, run, (buffer.is_written, by_instructions)) {
                     checker.words.is_full.store(1);
                 }
             }

@@ -12,7 +12,7 @@
 //! 3. A window has a shadow: for each granule of 8 bytes the accesses that a later one may conflict with.
 //!    An access leaves it when another one replaces it ([`rules`]), and never for lack of space, so the
 //!    verdict depends on the order of the synchronisations alone.
-//! 4. A part's shadow and its page records change under the lock of the part, and the tables of the job under one
+//! 4. A part's shadow and its page records change under the locks of its pages, and the tables of the job under one
 //!    lock of the job, which is taken last. Entries are counted by instructions.
 
 mod assertions;
@@ -20,6 +20,7 @@ mod attached;
 mod buffers;
 mod fetches;
 mod late;
+mod locks;
 mod nocheck;
 mod own;
 mod recovery;
@@ -136,6 +137,8 @@ struct CheckState {
     spare: Vec<u32>,
     /// The numbers of the program's lines, by their addresses.
     sites: Numbers<usize>,
+    /// The same of calls at them, as texts.
+    calls: Numbers<(u32, usize)>,
     /// The same of texts: a binding's lines, and names of windows.
     lines: HashMap<String, u32>,
     /// The numbers of what stands for stores between two calls.
@@ -190,6 +193,7 @@ impl Checker {
             closed: Vec::new(),
             spare: Vec::new(),
             sites: Numbers::default(),
+            calls: Numbers::default(),
             lines: HashMap::new(),
             intervals: HashMap::new(),
             windows: Vec::new(),

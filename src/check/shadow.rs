@@ -3,8 +3,8 @@
 //! An entry is the number of an operation and a bit for each byte of the granule. A granule has four words.
 //! Further entries lie in a chain; the last word then has the chain's number, and no bits. A chain does not change:
 //! an access that changes the entries makes another one. So granules that are accessed together share their chain,
-//! and those behind each other with the same words are judged together. Where one operation has accessed a whole page,
-//! the head of the page has its number, and the granules have no entries.
+//! and those behind each other with the same words are judged together. Where one operation has accessed a whole page, or
+//! a whole block of 256 bytes, the page or the block has its number, and the granules have no entries.
 
 use super::rules::{AccessKind, Rule};
 use super::{CheckState, CheckedAccess, Checker, threads};

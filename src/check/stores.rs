@@ -1,6 +1,6 @@
 //! Stores of the program itself to the parts of its windows, which no call reports.
 //!
-//! The segment has a copy of each part. Operations update it with the part, under the part's lock. So a byte that
+//! The segment has a copy of each part. Operations update it with the part, under the locks of the pages. So a byte that
 //! differs from its copy was stored by the owner.
 //!
 //! 1. The owner compares before calls that synchronise, and every operation compares the bytes that it accesses.
@@ -17,12 +17,13 @@
 
 use super::report::{self, Conflict, FoundConflict};
 use super::shadow::{Accessing, GRANULE_BYTES};
-use super::window::{AccessedBytes, ByteRun, CheckedWindow};
-use super::{CheckState, CheckedAccess, Checker, SITES, threads};
+use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES};
+use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
 use crate::shm::{PageWords, PartWords, Span, copy_to_words, is_same, read_span};
 use std::panic::Location;
+use std::ptr;
 use std::sync::{Arc, Weak};
 
 /// Parts of more bytes are not compared.
@@ -134,14 +135,16 @@ pub(super) fn divided(start: u64) -> (usize, usize) {
 
 /// Divides runs at the ends of pages.
 fn by_pages(runs: &[ByteRun]) -> impl Iterator<Item = ByteRun> {
-    let page = PageWords::BYTES as u64;
-    runs.iter().flat_map(move |run| {
-        let (mut at, end) = (run.start, run.start + run.bytes);
-        std::iter::from_fn(move || {
-            let bytes = (end - at).min(page - at % page);
-            at += bytes;
-            (bytes != 0).then(|| ByteRun { start: at - bytes, bytes })
-        })
+    runs.iter().flat_map(|run| divided_by(PageWords::BYTES as u64, *run))
+}
+
+/// Divides a run at multiples of `unit` bytes.
+pub(super) fn divided_by(unit: u64, run: ByteRun) -> impl Iterator<Item = ByteRun> {
+    let (mut at, end) = (run.start, run.start + run.bytes);
+    std::iter::from_fn(move || {
+        let bytes = (end - at).min(unit - at % unit);
+        at += bytes;
+        (bytes != 0).then(|| ByteRun { start: at - bytes, bytes })
     })
 }
 
@@ -201,7 +204,7 @@ impl CheckedWindow {
         let Some(part) = self.compared(self.rank) else { return };
         let since = checker.own_stamp();
         // If the job ends, so does the check.
-        let _ = part.lock.0.run(SITES, waiter, |_| {
+        let _ = self.alone_at_own(waiter, || {
             self.compare();
             part.site.store(site);
             part.since.store(since);
@@ -229,7 +232,7 @@ impl CheckedWindow {
         overlaps
     }
 
-    /// What differs in this rank's part, which then is its copy. Under the part's lock.
+    /// What differs in this rank's part, which then is its copy. Under the locks of its pages.
     fn compare(&self) -> Vec<StoredPage> {
         let mut stored = Vec::new();
         for (number, page) in self.pages_of(self.rank).iter().enumerate() {
@@ -242,7 +245,7 @@ impl CheckedWindow {
         stored
     }
 
-    /// What its owner has stored to the bytes of a part that an operation is about to access. Under the part's lock.
+    /// What its owner has stored to the bytes of a part that an operation is about to access. Under the locks of its pages.
     pub(super) fn changed(&self, target: u32, accessed: &AccessedBytes<'_>) -> Vec<StoredPage> {
         let (mut stored, pages) = (Vec::<StoredPage>::new(), self.pages_of(target));
         if self.parts[target as usize].state.load() != LOOKED_FOR {
@@ -269,7 +272,7 @@ impl CheckedWindow {
         stored
     }
 
-    /// An operation has written these bytes. Under the part's lock.
+    /// An operation has written these bytes. Under the locks of its pages.
     pub(super) fn written(&self, target: u32, accessed: &AccessedBytes<'_>) {
         let (pages, span) = (self.pages_of(target), self.span_here(target));
         if span.len() == 0 {
@@ -289,7 +292,7 @@ impl CheckedWindow {
     }
 }
 
-/// The records of a page. Under the part's lock.
+/// The records of a page. Under the locks of its pages.
 impl CheckedWindow {
     /// Records stores of the owner of a part between two of its calls, the later one unknown if another rank has
     /// found them. Returns new conflicts with earlier accesses.
@@ -357,12 +360,14 @@ impl CheckedWindow {
         (page, bits): (usize, &Bits),
         found: &mut Vec<FoundConflict>,
     ) {
-        let whole = self.heads_of(target)[page].whole.load();
-        let of_page = if whole == 0 { None } else { accessing.judge(whole).found };
+        let (whole, blocks) =
+            (self.heads_of(target)[page].whole.load(), &self.pages_of(target)[page].blocks);
         for (granule, mask) in masks(bits) {
+            let number = if whole == 0 { blocks[granule / GRANULES].load() } else { whole };
             let granule = (page * WORDS + granule) as u64;
-            if let Some(finding) = of_page {
-                FoundConflict::add(found, (whole, finding), bytes_of(granule, mask));
+            let finding = if number == 0 { None } else { accessing.judge(number).found };
+            if let Some(finding) = finding {
+                FoundConflict::add(found, (number, finding), bytes_of(granule, mask));
             }
             let Some(words) = self.granule(target, granule) else { continue };
             accessing.look(words, mask, |number, shared, finding| {
@@ -404,6 +409,7 @@ impl CheckedWindow {
         head.is_accessed.store(1);
         self.divide(accessing, (target, at));
         for (granule, mask) in masks(&page.bytes[0].each_ref().map(Word64::load)) {
+            self.divide_block(accessing, (target, at), granule / GRANULES);
             let words = self.granule(target, (at * WORDS + granule) as u64);
             if !words.is_some_and(|words| accessing.add(words, number, mask)) {
                 accessing.checker.words.is_full.store(1);
@@ -540,14 +546,9 @@ impl Checker {
         if windows.is_empty() {
             return None;
         }
-        let line = line_by_binding().or_else(|| at.map(ToString::to_string));
-        let text =
-            line.map_or_else(|| call.name().into(), |line| format!("{} at {line}", call.name()));
-        let site = self.text_of(&mut self.state(), waiter, &text);
+        let site = self.site_of_call(waiter, call, at);
         for window in &windows {
-            let part = &window.parts[window.rank as usize];
-            // If the job ends, so does the check.
-            let new = part.lock.0.run(SITES, waiter, |_| match &window.compare()[..] {
+            let new = window.alone_at_own(waiter, || match &window.compare()[..] {
                 [] => Vec::new(),
                 stored => {
                     let state = &mut self.state();
@@ -557,6 +558,31 @@ impl Checker {
             report::print(&new.unwrap_or_default());
         }
         Some(Looked { windows, site })
+    }
+
+    /// The number of a call and its line, as a text.
+    fn site_of_call(
+        &self,
+        waiter: &Waiter<'_>,
+        call: Call,
+        at: Option<&'static Location<'static>>,
+    ) -> u32 {
+        let (state, line) = (&mut *self.state(), line_by_binding());
+        let key = (call as u32, at.map_or(0, |at| ptr::from_ref(at).addr()));
+        if line.is_none()
+            && let Some(number) = state.calls.get(&key)
+        {
+            return *number;
+        }
+        let is_by_binding = line.is_some();
+        let line = line.or_else(|| at.map(ToString::to_string));
+        let text =
+            line.map_or_else(|| call.name().into(), |line| format!("{} at {line}", call.name()));
+        let number = self.text_of(state, waiter, &text);
+        if !is_by_binding {
+            state.calls.insert(key, number);
+        }
+        number
     }
 
     /// That call returns to the program.
@@ -652,6 +678,7 @@ mod tests {
             let bytes = &bytes[..bytes.len().min(PageWords::BYTES - from)];
             let page = PageWords {
                 bytes: std::array::from_fn(|_| std::array::from_fn(|_| Word64::default())),
+                blocks: std::array::from_fn(|_| Word32::default()),
                 copy: std::array::from_fn(|_| Word64::default()),
             };
             let mut expected = [0u8; PageWords::BYTES];

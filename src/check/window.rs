@@ -19,8 +19,8 @@ use super::late::LateAccesses;
 use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
 use super::shadow::{Accessing, GRANULE_BYTES, WORDS};
-use super::stores::{MOST_PART, StoredPage, bytes_of, divided, mask_of};
-use super::{AccessKind, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer, SITES};
+use super::stores::{MOST_PART, StoredPage, bytes_of, divided, divided_by, mask_of};
+use super::{AccessKind, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer};
 use crate::call::Call;
 use crate::error::Result;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
@@ -93,6 +93,8 @@ pub(crate) struct CheckedWindow {
     pub(super) fences: Word32,
     pub(super) latest_store: LatestStore,
     pub(super) late: LateAccesses,
+    /// Whether all pages of a part have one lock.
+    pub(super) has_one_lock: bool,
     /// Whether only the unified memory model is checked.
     pub(super) is_unified: bool,
     pub(super) owner_view: OwnerView,
@@ -153,6 +155,51 @@ struct TablePlaces {
     at: u64,
     tables: Tables,
     firsts: [Box<[u64]>; 2],
+}
+
+/// Granules of a block.
+pub(super) const GRANULES: usize = PageWords::BLOCK_BYTES / GRANULE_BYTES as usize;
+
+/// The block of its page that a byte of a part lies in.
+fn block_of(start: u64) -> usize {
+    start as usize % PageWords::BYTES / PageWords::BLOCK_BYTES
+}
+
+/// The granules of a part that a block has.
+fn granules_of(page: usize, block: usize) -> Range<u64> {
+    let first = (page * PageWords::WORDS + block * GRANULES) as u64;
+    first..first + GRANULES as u64
+}
+
+/// Accesses a run of granules whose only entry, the same of each, is the operation of a word, if they have entries at all;
+/// not if the bit `mask` of `divided` says that they have words of their own. Returns whether they have one entry then, too.
+fn touch_whole(
+    accessing: &mut Accessing<'_>,
+    (word, divided, mask): (&Word32, &Word32, u32),
+    run: ByteRun,
+    found: &mut Vec<FoundConflict>,
+) -> bool {
+    let (before, number) = (word.load(), accessing.number());
+    if before == 0 && divided.load() & mask != 0 {
+        return false;
+    }
+    if before != 0 {
+        let judgement = accessing.judge(before);
+        if before != number && !judgement.is_replaced {
+            return false;
+        }
+        if let Some(finding) = judgement.found {
+            FoundConflict::add(found, (before, finding), run.start..run.start + run.bytes);
+        }
+    }
+    if before != number {
+        accessing.retain(number, 1);
+        word.store(number);
+        if before != 0 {
+            accessing.release(before, 1);
+        }
+    }
+    true
 }
 
 /// Pages of a part whose stores are looked for.
@@ -281,6 +328,7 @@ impl CheckedWindow {
             fences: Word32::default(),
             latest_store: LatestStore::default(),
             late: LateAccesses::default(),
+            has_one_lock: segment.layout().is_separate,
             is_unified: of.is_shared || of.is_dynamic,
             owner_view: OwnerView::default(),
             attached: None,
@@ -735,7 +783,7 @@ impl CheckedWindow {
         let is_compared = self.compared(target).is_some();
         let (mut act, mut done, mut new) = (Some(act), None, Vec::new());
         // If the job ends, so does the check.
-        let _ = self.parts[target as usize].lock.0.run(SITES, waiter, |_| {
+        let _ = self.alone_at(waiter, target, &accessed.runs, || {
             let stored = match is_compared {
                 true => self.changed(target, accessed),
                 false => Vec::new(),
@@ -763,9 +811,8 @@ impl CheckedWindow {
         accessed: &AccessedBytes<'_>,
     ) {
         let access = (access, target, Some(line));
-        let judge = |_| self.judge((checker, waiter), access, accessed, &[]);
-        // If the job ends, so does the check.
-        let new = self.parts[target as usize].lock.0.run(SITES, waiter, judge);
+        let judge = || self.judge((checker, waiter), access, accessed, &[]);
+        let new = self.alone_at(waiter, target, &accessed.runs, judge);
         report::print(&new.unwrap_or_default());
     }
 
@@ -779,7 +826,7 @@ impl CheckedWindow {
     }
 
     /// Judges and records an access, after the stores of the owner that it has found. Returns new conflicts. Under the
-    /// part's lock.
+    /// locks of the pages.
     pub(super) fn judge(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
@@ -843,85 +890,118 @@ impl CheckedWindow {
         part: ByteRun,
         found: &mut Vec<FoundConflict>,
     ) {
-        let (mut at, end, page) = (part.start, part.start + part.bytes, PageWords::BYTES as u64);
-        let heads = self.heads_of(target).len() as u64;
-        while at < end {
-            let number = at / page;
-            let behind = if number < heads { end.min((number + 1) * page) } else { end };
-            let of_page = (target, number as usize);
-            let is_whole = behind - at == page;
-            if number >= heads || !is_whole || !self.touch_whole(accessing, of_page, found) {
-                if number < heads {
-                    self.divide(accessing, of_page);
-                }
-                let run = ByteRun { start: at, bytes: behind - at };
-                let alike = self.touch_granules(accessing, target, run, found);
-                if number < heads && is_whole && alike == PageWords::WORDS {
-                    self.unite(accessing, of_page);
+        let pages = self.heads_of(target).len();
+        let with_heads = (pages * PageWords::BYTES) as u64;
+        for run in divided_by(PageWords::BYTES as u64, part) {
+            if run.start >= with_heads {
+                let behind =
+                    ByteRun { start: run.start, bytes: part.start + part.bytes - run.start };
+                self.touch_granules(accessing, target, behind, found);
+                return;
+            }
+            let (page, _) = divided(run.start);
+            let is_whole = run.bytes == PageWords::BYTES as u64;
+            let head = &self.heads_of(target)[page];
+            if !is_whole || !touch_whole(accessing, (&head.whole, &head.has_blocks, 1), run, found)
+            {
+                self.divide(accessing, (target, page));
+                self.touch_blocks(accessing, (target, page), run, found);
+                if is_whole {
+                    self.unite(accessing, (target, page));
                 }
             }
-            at = behind;
         }
     }
 
-    /// Accesses a page whose granules have at most one entry, all the same. Returns whether they have one entry then, too.
-    fn touch_whole(
+    /// Accesses a run of bytes of a page, block by block.
+    fn touch_blocks(
         &self,
         accessing: &mut Accessing<'_>,
         (target, page): (u32, usize),
+        part: ByteRun,
         found: &mut Vec<FoundConflict>,
-    ) -> bool {
-        let head = &self.heads_of(target)[page];
-        let (before, number) = (head.whole.load(), accessing.number());
-        if before == 0 && head.has_granules.load() != 0 {
-            return false;
-        }
-        if before != 0 {
-            let judgement = accessing.judge(before);
-            if before != number && !judgement.is_replaced {
-                return false;
-            }
-            if let Some(finding) = judgement.found {
-                let start = (page * PageWords::BYTES) as u64;
-                let bytes = start..start + PageWords::BYTES as u64;
-                FoundConflict::add(found, (before, finding), bytes);
+    ) {
+        let words = &self.pages_of(target)[page].blocks;
+        let has_granules = &self.heads_of(target)[page].has_granules;
+        for run in divided_by(PageWords::BLOCK_BYTES as u64, part) {
+            let block = block_of(run.start);
+            let is_whole = run.bytes == PageWords::BLOCK_BYTES as u64;
+            let of_block = (&words[block], has_granules, 1 << block);
+            if !is_whole || !touch_whole(accessing, of_block, run, found) {
+                self.divide_block(accessing, (target, page), block);
+                let alike = self.touch_granules(accessing, target, run, found);
+                if is_whole && alike == GRANULES {
+                    self.unite_block(accessing, (target, page), block);
+                }
             }
         }
-        if before != number {
-            accessing.retain(number, 1);
-            head.whole.store(number);
-            if before != 0 {
-                accessing.release(before, 1);
-            }
-        }
-        true
     }
 
-    /// Each granule of a page gets its own words.
+    /// Each block of a page gets its own word.
     pub(super) fn divide(&self, accessing: &mut Accessing<'_>, (target, page): (u32, usize)) {
         let head = &self.heads_of(target)[page];
-        head.has_granules.store(1);
+        if head.has_blocks.load() == 0 {
+            head.has_blocks.store(1);
+        }
         let number = head.whole.load();
         if number == 0 {
             return;
         }
-        let first = (page * PageWords::WORDS) as u64;
-        if let Some(words) = self.granules(target, first..first + PageWords::WORDS as u64) {
+        self.pages_of(target)[page].blocks.iter().for_each(|word| word.store(number));
+        head.whole.store(0);
+        accessing.retain(number, PageWords::BLOCKS as u32 - 1);
+    }
+
+    /// Each granule of a block of a page that is divided gets its own words.
+    pub(super) fn divide_block(
+        &self,
+        accessing: &mut Accessing<'_>,
+        (target, page): (u32, usize),
+        block: usize,
+    ) {
+        let has_granules = &self.heads_of(target)[page].has_granules;
+        if has_granules.load() >> block & 1 == 1 {
+            return;
+        }
+        has_granules.store(has_granules.load() | 1 << block);
+        let word = &self.pages_of(target)[page].blocks[block];
+        let number = word.load();
+        if number == 0 {
+            return;
+        }
+        if let Some(words) = self.granules(target, granules_of(page, block)) {
             accessing.set_only(words, number);
         }
-        head.whole.store(0);
+        word.store(0);
         accessing.release(number, 1);
     }
 
-    /// If an access is the only entry of a page's granules, which are all the same, the page has it instead.
+    /// If an access is the only entry of a page's blocks, the page has it instead.
     fn unite(&self, accessing: &mut Accessing<'_>, (target, page): (u32, usize)) {
-        let (head, first) = (&self.heads_of(target)[page], (page * PageWords::WORDS) as u64);
-        let words = self.granules(target, first..first + PageWords::WORDS as u64);
+        let (head, number) = (&self.heads_of(target)[page], accessing.number());
+        let words = &self.pages_of(target)[page].blocks;
+        if head.has_granules.load() == 0 && words.iter().all(|word| word.load() == number) {
+            words.iter().for_each(|word| word.store(0));
+            accessing.release(number, PageWords::BLOCKS as u32 - 1);
+            head.whole.store(number);
+            head.has_blocks.store(0);
+        }
+    }
+
+    /// If an access is the only entry of a block's granules, which are all the same, the block has it instead.
+    fn unite_block(
+        &self,
+        accessing: &mut Accessing<'_>,
+        (target, page): (u32, usize),
+        block: usize,
+    ) {
+        let has_granules = &self.heads_of(target)[page].has_granules;
+        let words = self.granules(target, granules_of(page, block));
         if let Some(words) = words.filter(|words| accessing.is_only(words)) {
             words.iter().for_each(|word| word.store(0));
-            accessing.release(accessing.number(), PageWords::WORDS as u32 - 1);
-            head.whole.store(accessing.number());
-            head.has_granules.store(0);
+            accessing.release(accessing.number(), GRANULES as u32 - 1);
+            self.pages_of(target)[page].blocks[block].store(accessing.number());
+            has_granules.store(has_granules.load() & !(1 << block));
         }
     }
 

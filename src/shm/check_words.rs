@@ -103,10 +103,13 @@ impl ChainWords {
     pub(crate) const ENTRIES: usize = 6;
 }
 
-/// One rank's part. Its shadow, `state` and the pages change under `lock`.
+/// One rank's part. What describes its pages changes under their locks; attachments and the records of its locks under
+/// `lock`.
 #[repr(C, align(128))]
 pub(crate) struct PartWords {
     pub(crate) lock: Line<RobustExclusion>,
+    /// Each of that of some pages.
+    pub(crate) pages: [Line<RobustExclusion>; PartWords::LOCKS],
     /// 1 while stores are looked for; 2 if they no longer are. Only the owner makes it 1.
     pub(crate) state: Word32,
     /// The number of the owner's latest call before which it has looked for stores, among the lines.
@@ -124,6 +127,10 @@ pub(crate) struct PartWords {
     /// 1 if the owner asserts it by its post, and that line.
     pub(crate) noput: Word32,
     pub(crate) noput_site: Word32,
+}
+
+impl PartWords {
+    pub(crate) const LOCKS: usize = 16;
 }
 
 /// Memory that a rank has attached to a dynamic window, before the tables of its accesses.
@@ -170,12 +177,16 @@ pub(crate) struct HeldWords {
 pub(crate) struct PageHead {
     /// 1 when an operation has accessed the page.
     pub(crate) is_accessed: Word32,
-    /// The operation that is the only entry of each granule, for all of its bytes, where these words are zero.
+    /// The operation that is the only entry of each granule, for all of its bytes, where these words and those of blocks are
+    /// zero.
     pub(crate) whole: Word32,
-    /// 1 when words of granules may not be zero.
+    /// 1 when words of blocks or granules may not be zero.
+    pub(crate) has_blocks: Word32,
+    /// A bit for each block: set when words of its granules may not be zero.
     pub(crate) has_granules: Word32,
     /// The operations that stand for stores.
     pub(crate) numbers: [Word32; PageWords::RECORDS],
+    pub(crate) _unused: Word32,
 }
 
 /// A page of a part.
@@ -183,6 +194,8 @@ pub(crate) struct PageHead {
 pub(crate) struct PageWords {
     /// For each operation that stands for stores the bytes that it has changed, a bit for each.
     pub(crate) bytes: [[Word64; PageWords::WORDS / 8]; PageWords::RECORDS],
+    /// For each block, as [`PageHead::whole`] of its granules.
+    pub(crate) blocks: [Word32; PageWords::BLOCKS],
     /// The contents, as operations and the stores that are known have left them.
     pub(crate) copy: [Word64; PageWords::WORDS],
 }
@@ -191,6 +204,8 @@ impl PageWords {
     pub(crate) const BYTES: usize = 4096;
     pub(crate) const WORDS: usize = Self::BYTES / 8;
     pub(crate) const RECORDS: usize = 3;
+    pub(crate) const BLOCKS: usize = 16;
+    pub(crate) const BLOCK_BYTES: usize = Self::BYTES / Self::BLOCKS;
 }
 
 /// Two accesses that conflict.

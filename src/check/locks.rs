@@ -1,0 +1,77 @@
+//! The locks of a part. Its pages are shared out among some, so that operations on different pages rarely wait for each
+//! other.
+//!
+//! 1. An access has the locks of all pages that it accesses, and takes them in their order.
+//! 2. The separate model also judges accesses to different pages of a part against each other, so in its jobs all pages have
+//!    the first lock.
+
+use super::SITES;
+use super::window::{ByteRun, CheckedWindow};
+use crate::prim::Waiter;
+use crate::shm::{PageWords, PartWords};
+use crate::sync::{Line, RobustExclusion};
+
+impl CheckedWindow {
+    /// Runs `f` while no other rank accesses the pages of a part that some runs lie in. Blocks while one does. `None` if the
+    /// job ends: so does the check then.
+    pub(super) fn alone_at<R>(
+        &self,
+        waiter: &Waiter<'_>,
+        target: u32,
+        runs: &[ByteRun],
+        f: impl FnOnce() -> R,
+    ) -> Option<R> {
+        let locks = &self.parts[target as usize].pages;
+        let set = if self.has_one_lock { 1 } else { locks_of(runs) };
+        if set.is_power_of_two() {
+            return locks[set.trailing_zeros() as usize].0.run(SITES, waiter, |_| f()).ok();
+        }
+        let (mut f, mut done) = (Some(f), None);
+        let mut once = || done = f.take().map(|f| f());
+        with_all(locks, set, waiter, &mut once);
+        done
+    }
+
+    /// [`CheckedWindow::alone_at`] all bytes of this rank's part.
+    pub(super) fn alone_at_own<R>(&self, waiter: &Waiter<'_>, f: impl FnOnce() -> R) -> Option<R> {
+        let all = ByteRun { start: 0, bytes: self.own.len() };
+        self.alone_at(waiter, self.rank, &[all], f)
+    }
+}
+
+/// A bit for each lock of the pages that some runs lie in.
+fn locks_of(runs: &[ByteRun]) -> u32 {
+    let (page, locks) = (PageWords::BYTES as u64, PartWords::LOCKS as u64);
+    let of_run = |set: u32, run: &ByteRun| {
+        let (first, last) = (run.start / page, (run.start + run.bytes.max(1) - 1) / page);
+        let pages = first..=last.min(first + locks - 1);
+        pages.fold(set, |set, page| set | 1 << (page % locks))
+    };
+    runs.iter().fold(0, of_run).max(1)
+}
+
+/// Runs `f` with the locks of a set, unless the job ends.
+fn with_all(locks: &[Line<RobustExclusion>], set: u32, waiter: &Waiter<'_>, f: &mut dyn FnMut()) {
+    if set == 0 {
+        return f();
+    }
+    let (first, rest) = (set.trailing_zeros() as usize, set & (set - 1));
+    // If the job ends, so does the check.
+    let _ = locks[first].0.run(SITES, waiter, |_| with_all(locks, rest, waiter, f));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_the_locks_of_its_pages() {
+        let of = |start, bytes| locks_of(&[ByteRun { start, bytes }]);
+        assert_eq!(of(0, 0), 1);
+        assert_eq!(of(0, 4096), 1);
+        assert_eq!(of(4095, 2), 0b11);
+        assert_eq!(of(15 * 4096, 4097), 1 << 15 | 1);
+        assert_eq!(of(8, 16 * 4096), 0xffff);
+        assert_eq!(of(1 << 40, 1 << 40), 0xffff);
+    }
+}
