@@ -16,7 +16,7 @@ use super::window::{AccessedBytes, ByteRun, CheckedWindow};
 use super::{AccessKind, CheckState, CheckedAccess, Checker, EpochKind, SITES};
 use crate::call::Call;
 use crate::prim::{Waiter, has_binding, line_by_binding};
-use crate::shm::{Span, read_here, read_span};
+use crate::shm::{Span, read_all_here, read_here, read_span};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -172,26 +172,26 @@ impl PendingBuffers {
         if self.pieces.is_empty() {
             watch_no_buffers();
         }
-        let is_next = |a: &(usize, PendingPiece), b: &(usize, PendingPiece)| a.1.end == b.0;
-        let runs = done.chunk_by(is_next).flat_map(|run| run.chunks(MOST_TOGETHER));
-        runs.flat_map(changed_in).collect()
+        done.chunks(MOST_TOGETHER).flat_map(changed_in).collect()
     }
 }
 
-/// The pieces that have changed, of some that lie behind each other.
+/// The pieces that have changed, of some.
 fn changed_in(pieces: &[(usize, PendingPiece)]) -> Vec<FoundBuffer> {
-    let [(first, _), .., (_, last)] = pieces else {
-        return pieces.iter().filter_map(changed).collect();
-    };
-    if pieces.iter().all(|(_, piece)| piece.contents.is_none()) {
+    let read = || pieces.iter().filter_map(|(start, piece)| Some((*start, piece.contents()?)));
+    let mut now = vec![0; read().map(|(_, before)| before.len()).sum()];
+    if now.is_empty() {
         return Vec::new();
     }
-    let mut now = vec![0; last.end - first];
-    let is_read = read_here(*first, &mut now);
-    let is_same = |(start, piece): &(usize, PendingPiece)| {
-        piece.contents().is_none_or(|before| before == &now[start - first..piece.end - first])
+    let is_read =
+        read_all_here(read().map(|(start, before)| start..start + before.len()), &mut now);
+    let mut rest = &now[..];
+    let mut is_same = |before: &[u8]| {
+        let (now, behind) = rest.split_at(before.len());
+        rest = behind;
+        now == before
     };
-    match is_read && pieces.iter().all(is_same) {
+    match is_read && read().all(|(_, before)| is_same(before)) {
         true => Vec::new(),
         false => pieces.iter().filter_map(changed).collect(),
     }

@@ -406,10 +406,10 @@ impl<'c> Accessing<'c> {
         let is_own = rank == self.rank;
         let of = (rank, self.checker.ranks);
         let is_known = |stamp: u64| threads::knows(self.clock, of, stamp);
-        let is_settled = is_own && operation.is_settled.load() == 1;
+        let is_settled = || is_own && operation.is_settled.load() == 1;
         let is_ordered = match kind.is_local() {
             true => is_known(operation.issued.load()),
-            false => is_settled || operation.completions().any(is_known),
+            false => operation.completions().any(is_known) || is_settled(),
         };
         let may_meet = match self.kind.rule(kind) {
             Rule::Fine => true,
@@ -423,9 +423,9 @@ impl<'c> Accessing<'c> {
         // although it is judged later.
         let thread_of =
             |number: u32| threads::slot_of(self.checker.operation_at(number).issued.load());
-        let is_compared = is_own
+        let is_compared = kind.is_of_buffer()
+            && is_own
             && thread_of(number) == thread_of(self.number)
-            && kind.is_of_buffer()
             && operation.completions().next().is_none()
             && (self.kind.is_local() || self.kind.is_of_buffer());
         let is_conflict = !is_ordered && !may_meet && !is_compared;

@@ -23,7 +23,7 @@ use super::stores::{MOST_PART, StoredPage, bytes_of, divided, divided_by, mask_o
 use super::{AccessKind, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer};
 use crate::call::Call;
 use crate::error::Result;
-use crate::prim::{Waiter, Word32, Word64, line_by_binding};
+use crate::prim::{Waiter, Word32, Word64, expect_access, line_by_binding};
 use crate::shm::{OriginWords, PageHead, PageWords, PartWords, PlacedSlice, Segment, Span};
 use crate::sync::LockType;
 use std::ops::Range;
@@ -171,8 +171,8 @@ fn granules_of(page: usize, block: usize) -> Range<u64> {
     first..first + GRANULES as u64
 }
 
-/// Accesses a run of granules whose only entry, the same of each, is the operation of a word, if they have entries at all;
-/// not if the bit `mask` of `divided` says that they have words of their own. Returns whether they have one entry then, too.
+/// Accesses a run of granules that have one entry, the same of each, in `word`, or none. Does nothing if they have words of
+/// their own, of which `mask` is the bit in `divided`, or if they would have two entries. Returns whether it has accessed them.
 fn touch_whole(
     accessing: &mut Accessing<'_>,
     (word, divided, mask): (&Word32, &Word32, u32),
@@ -741,8 +741,11 @@ impl CheckedWindow {
         done
     }
 
-    /// What describes a byte of a part comes into the cache while the rank waits for the lock.
+    /// A byte of a part and what describes it come into the cache while the rank waits for the lock.
     fn expect_access(&self, target: u32, start: u64) {
+        if let Some(at) = self.span_here(target).at(start, 1, 1) {
+            expect_access(at);
+        }
         if let Some(granule) = self.granule(target, start / GRANULE_BYTES) {
             granule[0].expect_update();
         }

@@ -56,6 +56,12 @@ pub(super) fn prefetch(at: *const u32) {
     let _without_the_instruction = at;
 }
 
+/// [`prefetch`] of bytes that are read or written as a whole.
+#[inline(always)]
+pub fn expect_access(at: *const u8) {
+    prefetch(at.cast());
+}
+
 /// Prefetches the cache line of an address for writing. Orders nothing and reads nothing; a processor
 /// without the instruction skips it (Intel SDM 2B, PREFETCHW).
 #[inline(always)]

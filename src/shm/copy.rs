@@ -2,10 +2,10 @@
 //! list.
 #![allow(unsafe_code, reason = "copies between raw addresses")]
 
+use super::os::are_same;
 use super::pattern::{Offsets, Steps, Strip};
 use super::span::Span;
 use crate::prim::{Step, Word64, step};
-use nix::libc::memcmp;
 use std::ops::RangeInclusive;
 
 /// From this many bytes on, test builds copy in two parts.
@@ -72,7 +72,7 @@ pub(crate) fn is_same(
     }
     // SAFETY: `at` has checked that the span has them, and its creator guarantees that it stays mapped; `bytes_of` has checked
     // that the words have them.
-    Some(unsafe { memcmp(one.cast(), other.cast(), bytes) } == 0)
+    Some(unsafe { are_same(one, other, bytes) })
 }
 
 /// Copies bytes of a span, from `start` on, to some words, from their byte `at` on, which no other rank accesses at the same

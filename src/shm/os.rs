@@ -545,6 +545,29 @@ pub(crate) fn read_here(at: usize, to: &mut [u8]) -> bool {
     to.is_empty() || unsafe { Process::own().move_pieces(Direction::Get, &[piece]) }.is_ok()
 }
 
+/// Whether bytes at two addresses are the same. One that another process writes meanwhile is read old or new.
+///
+/// # Safety
+/// Both are valid for reads of `bytes` bytes.
+pub(super) unsafe fn are_same(one: *const u8, other: *const u8, bytes: usize) -> bool {
+    // SAFETY: the caller's obligation.
+    unsafe { nix::libc::memcmp(one.cast(), other.cast(), bytes) == 0 }
+}
+
+/// [`read_here`] of several runs that are not empty, one behind the other.
+pub(crate) fn read_all_here(runs: impl Iterator<Item = Range<usize>>, to: &mut [u8]) -> bool {
+    let mut rest = to;
+    let piece = |run: Range<usize>| {
+        let (own, behind) = std::mem::take(&mut rest).split_at_mut(run.len());
+        rest = behind;
+        let other = std::ptr::without_provenance_mut(run.start);
+        Piece { own: own.as_mut_ptr(), other, bytes: own.len() }
+    };
+    let pieces: Vec<_> = runs.map(piece).collect();
+    // SAFETY: 1. Each own piece is a part of `to`, and of no other one. 2. As in `read_here`, also of what lies between them.
+    unsafe { Process::own().move_pieces(Direction::Get, &pieces) }.is_ok()
+}
+
 impl Process {
     /// This process.
     pub(crate) fn own() -> Process {
