@@ -483,7 +483,9 @@ impl Checker {
 
     /// Operations that no entry names are reused from now on.
     fn free_all(&self, state: &mut CheckState, waiter: &Waiter<'_>, numbers: &[u32]) {
-        for number in numbers {
+        // As in `at`, a number may be one that the table does not have.
+        let is_there = |number: &&u32| (1..self.operations.len()).contains(&(**number as usize));
+        for number in numbers.iter().filter(is_there) {
             self.operation_at(*number).window.store(0);
             state.spare.push(*number);
         }
