@@ -331,20 +331,7 @@ impl Encoder {
             TraceEvent::Sent { .. } => {}
             TraceEvent::Received { arrow } => known.received.push((thread, arrow)),
             TraceEvent::Memory { time, bytes } => self.add_memory(rank, time, bytes),
-            TraceEvent::End { time } => {
-                known.in_call.take_if(|latest| *latest == thread);
-                if let Some(at) = known.moving.iter().position(|(of, ..)| *of == thread) {
-                    let (_, begun, bytes) = known.moving.swap_remove(at);
-                    self.in_flight.add(begun..time, bytes as f64);
-                }
-                if known.received.is_empty() {
-                    return self.add_slice(on, time, None, &[]);
-                }
-                let of_thread = |(of, _): &mut (u32, u64)| *of == thread;
-                let received = known.received.extract_if(.., of_thread);
-                let arrows: Vec<u64> = received.map(|(_, arrow)| arrow).collect();
-                self.add_slice(on, time, None, &arrows);
-            }
+            TraceEvent::End { time } => self.end_call(on, time),
             TraceEvent::BeginRegion { time, name } => {
                 let begins = Beginning { name: known.region(name), ..Beginning::default() };
                 self.add_slice(on, time, Some(begins), &[]);
@@ -374,6 +361,21 @@ impl Encoder {
         } else {
             self.add_slice((rank, thread), time, Some(begins), &[]);
         }
+    }
+
+    fn end_call(&mut self, (rank, thread): (u32, u32), time: u64) {
+        let known = &mut self.ranks[rank as usize];
+        known.in_call.take_if(|latest| *latest == thread);
+        if let Some(at) = known.moving.iter().position(|(of, ..)| *of == thread) {
+            let (_, begun, bytes) = known.moving.swap_remove(at);
+            self.in_flight.add(begun..time, bytes as f64);
+        }
+        let mut arrows = Vec::new();
+        if !known.received.is_empty() {
+            let received = known.received.extract_if(.., |(of, _)| *of == thread);
+            arrows.extend(received.map(|(_, arrow)| arrow));
+        }
+        self.add_slice((rank, thread), time, None, &arrows);
     }
 
     fn begin_sending(&mut self, rank: u32, sending: Sending) {

@@ -52,7 +52,7 @@ impl EventClock {
         let since = processor::ticks().wrapping_sub(tick);
         let now = match since < self.span.get() {
             // The rate is less than 2^36.
-            true => time + (since * self.rate.get() >> 32),
+            true => time + ((since * self.rate.get()) >> 32),
             false => self.read(),
         };
         let latest = now.max(self.latest.get());
