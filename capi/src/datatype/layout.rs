@@ -70,3 +70,45 @@ fn array(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onesided::{Distribution, Order};
+
+    fn basic(name: &str) -> DerivedDatatype {
+        BASICS.iter().find(|basic| basic.name == name).unwrap().derived()
+    }
+
+    /// The pieces of an instance in "external32", and its extent.
+    fn of(datatype: onesided::Result<DerivedDatatype>) -> (Vec<(i64, u64)>, i64) {
+        let file = layout(&datatype.unwrap(), &|basic| Ok(basic.external())).unwrap();
+        (file.commit().pieces(1).collect(), file.extent())
+    }
+
+    #[test]
+    fn counts_are_of_elements_of_the_file_and_displacements_of_bytes() {
+        type D = DerivedDatatype;
+        // 4 and 12 bytes there.
+        let (long, pair) = (&basic("MPI_LONG"), &basic("MPI_DOUBLE_INT"));
+        let array = |order| D::subarray(&[2, 2], &[2, 1], &[0, 1], order, long);
+        let two = |second, extent| (vec![(0, 4), (second, 4)], extent);
+        assert_eq!(of(D::contiguous(3, long)), (vec![(0, 12)], 12));
+        assert_eq!(of(D::contiguous(2, pair)), (vec![(0, 24)], 24));
+        assert_eq!(of(D::vector(2, 1, 2, long)), two(8, 12));
+        assert_eq!(of(D::hvector(2, 1, 16, long)), two(16, 20));
+        assert_eq!(of(D::indexed(&[1, 1], &[0, 2], long)), two(8, 12));
+        assert_eq!(of(D::hindexed(&[1, 1], &[0, 16], long)), two(16, 20));
+        assert_eq!(of(D::indexed_block(1, &[0, 2], long)), two(8, 12));
+        assert_eq!(of(D::hindexed_block(1, &[0, 16], long)), two(16, 20));
+        let both = [long.clone(), pair.clone()];
+        assert_eq!(of(D::structure(&[1, 1], &[0, 8], &both)), (vec![(0, 4), (8, 12)], 20));
+        assert_eq!(of(D::resized(0, 10, long)), (vec![(0, 4)], 10));
+        assert_eq!(of(long.dup()), (vec![(0, 4)], 4));
+        assert_eq!(of(array(Order::C)), (vec![(4, 4), (12, 4)], 16));
+        assert_eq!(of(array(Order::Fortran)), (vec![(8, 8)], 16));
+        let dealt = [Distribution::Cyclic(None)];
+        let dealt = D::darray(2, 1, &[4], &dealt, &[2], Order::C, long);
+        assert_eq!(of(dealt), (vec![(4, 4), (12, 4)], 16));
+    }
+}
