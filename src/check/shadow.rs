@@ -210,9 +210,10 @@ impl<'c> Accessing<'c> {
         self.retain(number, (granules.len() / WORDS) as u32);
     }
 
-    /// Whether this access is the only entry of the first of some granules, for all bytes.
+    /// Whether this access is the only entry of some granules, for all bytes.
     pub(super) fn is_only(&self, granules: &[Word32]) -> bool {
-        entries_of(granules) == [self.number << NUMBER_SHIFT | BYTES, 0, 0, 0]
+        let only = [self.number << NUMBER_SHIFT | BYTES, 0, 0, 0];
+        granules.chunks_exact(WORDS).all(|granule| entries_of(granule) == only)
     }
 
     /// As many entries more name an operation.

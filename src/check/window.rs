@@ -179,18 +179,14 @@ fn touch_whole(
     run: ByteRun,
     found: &mut Vec<FoundConflict>,
 ) -> bool {
-    let (before, number) = (word.load(), accessing.number());
-    if before == 0 && divided.load() & mask != 0 {
+    if !can_touch_whole(accessing, (word, divided, mask)) {
         return false;
     }
-    if before != 0 {
-        let judgement = accessing.judge(before);
-        if before != number && !judgement.is_replaced {
-            return false;
-        }
-        if let Some(finding) = judgement.found {
-            FoundConflict::add(found, (before, finding), run.start..run.start + run.bytes);
-        }
+    let (before, number) = (word.load(), accessing.number());
+    if before != 0
+        && let Some(finding) = accessing.judge(before).found
+    {
+        FoundConflict::add(found, (before, finding), run.start..run.start + run.bytes);
     }
     if before != number {
         accessing.retain(number, 1);
@@ -200,6 +196,18 @@ fn touch_whole(
         }
     }
     true
+}
+
+/// Whether [`touch_whole`] accesses the granules of a word.
+fn can_touch_whole(
+    accessing: &mut Accessing<'_>,
+    (word, divided, mask): (&Word32, &Word32, u32),
+) -> bool {
+    let before = word.load();
+    match before {
+        0 => divided.load() & mask == 0,
+        _ => before == accessing.number() || accessing.judge(before).is_replaced,
+    }
 }
 
 /// Pages of a part whose stores are looked for.
@@ -926,16 +934,42 @@ impl CheckedWindow {
     ) {
         let words = &self.pages_of(target)[page].blocks;
         let has_granules = &self.heads_of(target)[page].has_granules;
+        // Blocks behind each other whose granules have words of their own: granules with the same entries get the same ones.
+        let mut divided: Option<ByteRun> = None;
         for run in divided_by(PageWords::BLOCK_BYTES as u64, part) {
             let block = block_of(run.start);
             let is_whole = run.bytes == PageWords::BLOCK_BYTES as u64;
             let of_block = (&words[block], has_granules, 1 << block);
-            if !is_whole || !touch_whole(accessing, of_block, run, found) {
-                self.divide_block(accessing, (target, page), block);
-                let alike = self.touch_granules(accessing, target, run, found);
-                if is_whole && alike == GRANULES {
-                    self.unite_block(accessing, (target, page), block);
+            if is_whole && can_touch_whole(accessing, of_block) {
+                if let Some(before) = divided.take() {
+                    self.touch_divided(accessing, (target, page), before, found);
                 }
+                touch_whole(accessing, of_block, run, found);
+                continue;
+            }
+            self.divide_block(accessing, (target, page), block);
+            match &mut divided {
+                Some(before) => before.bytes += run.bytes,
+                None => divided = Some(run),
+            }
+        }
+        if let Some(run) = divided {
+            self.touch_divided(accessing, (target, page), run, found);
+        }
+    }
+
+    /// Accesses a run of bytes in blocks of a page whose granules have words of their own.
+    fn touch_divided(
+        &self,
+        accessing: &mut Accessing<'_>,
+        of_page: (u32, usize),
+        part: ByteRun,
+        found: &mut Vec<FoundConflict>,
+    ) {
+        self.touch_granules(accessing, of_page.0, part, found);
+        for run in divided_by(PageWords::BLOCK_BYTES as u64, part) {
+            if run.bytes == PageWords::BLOCK_BYTES as u64 {
+                self.unite_block(accessing, of_page, block_of(run.start));
             }
         }
     }
@@ -991,7 +1025,7 @@ impl CheckedWindow {
         }
     }
 
-    /// If an access is the only entry of a block's granules, which are all the same, the block has it instead.
+    /// If an access is the only entry of a block's granules, the block has it instead.
     fn unite_block(
         &self,
         accessing: &mut Accessing<'_>,
@@ -1008,16 +1042,15 @@ impl CheckedWindow {
         }
     }
 
-    /// Accesses the granules of a run of bytes. Returns how many from the first one on had the same entries.
+    /// Accesses the granules of a run of bytes.
     fn touch_granules(
         &self,
         accessing: &mut Accessing<'_>,
         target: u32,
         part: ByteRun,
         found: &mut Vec<FoundConflict>,
-    ) -> usize {
+    ) {
         let (mut granule, last) = (part.start / GRANULE_BYTES, part.start + part.bytes);
-        let (mut alike, first) = (0, granule);
         // Behind the granules of which all bytes are accessed.
         let whole = last / GRANULE_BYTES;
         while granule * GRANULE_BYTES < last {
@@ -1032,11 +1065,7 @@ impl CheckedWindow {
             if !is_recorded {
                 accessing.checker.words.is_full.store(1);
             }
-            if granule == first {
-                alike = granules;
-            }
             granule += granules as u64;
         }
-        alike
     }
 }

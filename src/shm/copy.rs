@@ -56,7 +56,7 @@ pub(crate) fn read_span(span: Span, start: u64, to: &mut [u8]) -> bool {
 }
 
 /// Whether bytes of a span, from `start` on, are those that some words have from their byte `at` on; `None` if one of the
-/// two has not so many. Read as by [`read_span`].
+/// two has fewer. Read as by [`read_span`].
 pub(crate) fn is_same(
     span: Span,
     start: u64,
@@ -76,7 +76,7 @@ pub(crate) fn is_same(
 }
 
 /// Copies bytes of a span, from `start` on, to some words, from their byte `at` on, which no other rank accesses at the same
-/// time; returns whether both have so many. Read as by [`read_span`].
+/// time; returns whether both have them. Read as by [`read_span`].
 pub(crate) fn copy_to_words(
     span: Span,
     start: u64,
