@@ -340,7 +340,10 @@ impl CheckedWindow {
         if found.is_empty() {
             return;
         }
+        drop(state);
+        // A binding may wait for locks of its language to find it.
         let line = line_by_binding().map_or_else(String::new, |line| format!(" at {line}"));
+        let mut state = checker.state();
         let text = format!("before {name}{line}");
         let access = CheckedAccess::store();
         // If the job ends, so does the check.

@@ -567,7 +567,9 @@ impl Checker {
         call: Call,
         at: Option<&'static Location<'static>>,
     ) -> u32 {
-        let (state, line) = (&mut *self.state(), line_by_binding());
+        // A binding may wait for locks of its language to find it.
+        let line = line_by_binding();
+        let state = &mut *self.state();
         let key = (call as u32, at.map_or(0, |at| ptr::from_ref(at).addr()));
         if line.is_none()
             && let Some(number) = state.calls.get(&key)
