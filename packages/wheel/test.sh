@@ -87,6 +87,10 @@ window.Free()
 PROGRAM
 printed=$(rmarun -n 2 --check=late python early.py)
 [ "$printed" = $'238 0\n238 0' ] || { echo "--check=late: $printed"; exit 1; }
+# A trace is one of Perfetto's, by the schema that it publishes.
+pip install --quiet --disable-pip-version-check --only-binary :all: perfetto
+rmarun -n 4 --require-join --trace slow.pftrace python "$book/slow.py"
+python "$here/trace.py" slow.pftrace 4 post start complete wait lock accumulate unlock allreduce waiting
 code=0
 rmarun -n 2 --nonsense true 2>error || code=$?
 [ "$code" = 2 ] && grep -q -- --nonsense error || { echo "code $code for a wrong option"; cat error; exit 1; }
