@@ -96,7 +96,8 @@ if [ "$race" = yes ]; then
     # The compiler alone gets the option: the driver would link a runtime of its own for it.
     case $($compiler --version 2>/dev/null) in
     *clang*) set -- -g -Xclang -fsanitize=thread "$@" ;;
-    *) set -- -g -Wp,-fsanitize=thread "$@" ;;
+    # What it makes of these functions itself, it does not report.
+    *) set -- -g -Wp,-fsanitize=thread -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset "$@" ;;
     esac
     # What the library has in the place of functions that copy memory or synchronise threads.
     wrapped="GOMP_atomic_end GOMP_atomic_start GOMP_barrier GOMP_barrier_cancel GOMP_critical_end

@@ -650,7 +650,9 @@ impl CheckedWindow {
 
     /// This rank has fetched elements of the target by an accumulate.
     pub(crate) fn fetched(&self, checker: &Checker, target: u32, part: ByteRun) {
-        checker.fetched((self.block, target), self.elements(target, part));
+        // Those on dynamic windows are never late.
+        let is_late = checker.is_late && self.attached.is_none();
+        checker.fetched((self.block, target), is_late, self.elements(target, part));
     }
 
     /// It has read elements by an atomic operation of its language, which acquires.
