@@ -12,22 +12,13 @@ use crate::sync;
 /// `MPI_Win_flush`
 #[inline(always)]
 pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
-    match try_flush(calls, transport, target) {
-        true => Ok(()),
-        false => flush_slowly(calls, transport, target),
+    if target.index() < transport.flushable && calls.epochs.may_flush(target.0).is_ok() {
+        let in_call = calls.try_operation(Call::Flush, target, 0);
+        transport.flush_reached(target);
+        in_call.end();
+        return Ok(());
     }
-}
-
-/// Its fast path: whether it is done. If not, nothing is.
-#[inline(always)]
-pub(super) fn try_flush(calls: &Calls, transport: &Transport, target: Rank) -> bool {
-    if target.index() >= transport.flushable || calls.epochs.may_flush(target.0).is_err() {
-        return false;
-    }
-    let in_call = calls.try_operation(Call::Flush, target, 0);
-    transport.flush_reached(target);
-    in_call.end();
-    true
+    flush_slowly(calls, transport, target)
 }
 
 /// [`flush`] of a target that this rank has not locked, or of no rank.

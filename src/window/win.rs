@@ -522,13 +522,6 @@ impl Win {
         flush::flush(&self.calls, &self.sync.transport, target)
     }
 
-    /// The fast path of [`Win::flush`], and whether it has done it. If not, nothing has changed, and that does it or
-    /// returns the error. For language bindings. Local; never blocks.
-    #[inline(always)]
-    pub fn try_flush(&self, target: Rank) -> bool {
-        flush::try_flush(&self.calls, &self.sync.transport, target)
-    }
-
     /// `MPI_Win_flush_all`: [`Win::flush`] of every target. Local; never blocks.
     ///
     /// # Errors

@@ -86,31 +86,11 @@ pub fn win_unlock_all(win: MPI_Win) -> Outcome {
     Ok(win.get()?.win.unlock_all()?)
 }
 
-/// The arguments of a flush.
-#[derive(Clone, Copy)]
-pub struct Flush {
-    rank: c_int,
-    win: MPI_Win,
-}
-
 /// `MPI_Win_flush`
 #[inline(always)]
-pub fn win_flush(rank: c_int, win: MPI_Win) -> Flush {
-    Flush { rank, win }
-}
-
-impl Flush {
-    /// The fast path: whether it is done. If not, it has changed nothing. A negative rank becomes larger than any valid one.
-    #[inline(always)]
-    pub fn try_run(self) -> bool {
-        self.win.find().is_some_and(|window| window.win.try_flush(Rank(self.rank as u32)))
-    }
-
-    /// Checks all arguments, and does it or returns the error.
-    pub fn run(self) -> Outcome {
-        let (window, rank) = target(self.win, self.rank)?;
-        Ok(window.win.flush(rank)?)
-    }
+pub fn win_flush(rank: c_int, win: MPI_Win) -> Outcome {
+    let (window, rank) = target(win, rank)?;
+    Ok(window.win.flush(rank)?)
 }
 
 /// `MPI_Win_flush_all`
