@@ -96,7 +96,7 @@ if [ "$race" = yes ]; then
     # The compiler alone gets the option: the driver would link a runtime of its own for it.
     case $($compiler --version 2>/dev/null) in
     *clang*) set -- -g -Xclang -fsanitize=thread "$@" ;;
-    # What it makes of these functions itself, it does not report.
+    # gcc does not report the instructions that it has in place of calls of these functions.
     *) set -- -g -Wp,-fsanitize=thread -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset "$@" ;;
     esac
     # What the library has in the place of functions that copy memory or synchronise threads.

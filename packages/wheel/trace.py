@@ -8,17 +8,14 @@ from collections import Counter
 
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
-
-NAMES_FOLLOW = 1
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackEvent
 
 
 def check_known(message: Message) -> None:
     """Refuses fields that the schema does not have, or has with another type."""
     assert not len(UnknownFieldSet(message)), f"unknown fields in {message}"
     for _, value in message.ListFields():
-        inside = value if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)) else [value]
-        for one in inside:
+        for one in [value] if isinstance(value, (Message, str, bytes, int, float)) else value:
             if isinstance(one, Message):
                 check_known(one)
 
@@ -33,7 +30,7 @@ def main(file: str, ranks: int, expected: list[str]) -> None:
     opened, latest, counts, begins, ends = Counter(), Counter(), Counter(), set(), set()
     for packet in trace.packet[1:]:
         sequence = packet.trusted_packet_sequence_id
-        if packet.sequence_flags & NAMES_FOLLOW:
+        if packet.sequence_flags & TracePacket.SEQ_INCREMENTAL_STATE_CLEARED:
             defaults[sequence] = packet.trace_packet_defaults.track_event_defaults.track_uuid
         for name in packet.interned_data.event_names:
             names[sequence, name.iid] = name.name

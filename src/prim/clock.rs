@@ -5,9 +5,9 @@ use super::{monotonic, processor};
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-/// How long the counter stands in for the clock. Their rates differ by less than 1 in 1,000.
+/// How many nanoseconds the counter stands in for the clock.
 const SPAN: u64 = 1_000_000;
-/// The rate is that of the time since the last reading of the clock that is so old, at the most.
+/// How old the reading becomes from which on the rate is determined.
 const BASE: u64 = 256 * SPAN;
 /// A reading of the clock that takes more ticks was interrupted.
 const INTERRUPTED: u64 = 2_048;
@@ -79,7 +79,7 @@ impl EventClock {
         let is_plausible = begun != 0 && (1 << 28..1 << 36).contains(&rate);
         let rate = if is_plausible { rate as u64 } else { 0 };
         if rate == 0 || known != 0 && rate.abs_diff(known) > known >> 10 {
-            // This is the first reading, or the counter was set: the rate is not known.
+            // The first reading, or the counter was set, which changes the rate by more than 1 in 1,000.
             self.base.set((before, time));
             self.rate.set(0);
             return time;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// Both readings of the clock may be separated by anything, so only what lies outside them counts.
+    /// The thread may be stopped between any two readings, so the time may be anywhere between those before and behind it.
     #[test]
     fn the_time_of_an_event_is_that_of_the_clock() {
         let (begun, mut latest, mut interpolated) = (Instant::now(), 0, 0);
@@ -130,7 +130,7 @@ mod tests {
     fn a_counter_that_was_set_is_not_believed() {
         let clock = EventClock::new();
         let now = monotonic();
-        // It was greater before, or the rate was another one: at first the clock counts, and then the new rate.
+        // The counter was greater before; then its rate was another one. Both times the clock is read.
         for (tick, rate) in [(u64::MAX - 5, 1 << 40), (0, 1 << 20)] {
             clock.at.set((tick, now));
             clock.base.set((tick, now - BASE));

@@ -130,6 +130,7 @@ impl Word64 {
     pub fn expect_update(&self) {
         processor::prefetch_for_update(self.0.as_ptr().cast());
     }
+
     /// Reads the word.
     #[inline(always)]
     pub fn load(&self) -> u64 {
