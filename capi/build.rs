@@ -31,8 +31,6 @@ fn main() {
         println!("cargo:rustc-cfg=mpich");
     }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
-    // An MPI_ function reaches its PMPI_ function without the table of foreign symbols.
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
     for path in ["abi", "build.rs"] {
         println!("cargo:rerun-if-changed={path}");
     }
@@ -214,10 +212,20 @@ fn there(function: &Function, call: &str) -> String {
             )
         }
     };
+    let entered = format!("{}_entered", name.to_lowercase());
+    let exported = [format!("P{full}"), full]
+        .map(|symbol| entry(&format!("fn {symbol}({declared}) -> {returns}"), &entered))
+        .concat();
     format!(
-        "#[unsafe(no_mangle)]\npub extern \"C\" fn P{full}({declared}) -> {returns} {{ {body} }}\n\
-         {raised}{otherwise}#[unsafe(no_mangle)]\npub extern \"C\" fn {full}({declared}) -> {returns} {{ \
-         P{full}({passed}) }}\n"
+        "{exported}extern \"C\" fn {entered}({declared}) -> {returns} {{ {body} }}\n{raised}{otherwise}"
+    )
+}
+
+/// A function of C that keeps its caller and goes on in another one (`src/entry.rs`).
+fn entry(function: &str, entered: &str) -> String {
+    format!(
+        "#[unsafe(naked)]\n#[unsafe(no_mangle)]\n\
+         pub extern \"C\" {function} {{ enter!({entered}) }}\n"
     )
 }
 

@@ -203,11 +203,16 @@ impl Context {
             return Err(Error::NotInJob { what });
         }
         self.slot.pid.store(std::process::id());
-        // Without a launcher no process sets the clock any more.
+        // Without a launcher no process looks any more.
         if self.foreign.is_none() && launch::launcher().is_some() {
-            self.calls.set_clock(monotonic());
+            self.calls.look(monotonic());
         }
         Ok(())
+    }
+
+    /// Records where the callers of this rank's calls are.
+    pub(crate) fn set_program(&self, bias: u64, path: &str) {
+        self.slot.program.set(bias, path);
     }
 
     /// Records how many threads of this process make no calls, besides one that makes all.

@@ -243,6 +243,7 @@ pub mod engine {
         numbers_of,
     };
     pub use crate::ops::{Layout, Origin, OriginMut, Transfer, Update};
+    pub use crate::prim::{CALLER, set_caller};
     pub use crate::shm::reserve;
     pub use crate::window::Win;
 

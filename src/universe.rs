@@ -77,9 +77,14 @@ impl Universe {
     }
 
     /// For bindings of other languages, whose lines the callers' are: reports of this process's waits name the
-    /// line of the program that `find` returns, called in a wait that lasts long. Local.
-    pub fn find_lines_by(&self, find: fn() -> Option<String>) {
+    /// line of the program that `find` returns, called in a wait that lasts long. `program`: the path of the program's
+    /// file, and what is added to its addresses where it is mapped; the launcher then finds the lines of
+    /// [`CALLER`](crate::engine::CALLER). Local.
+    pub fn find_lines_by(&self, find: fn() -> Option<String>, program: Option<(u64, String)>) {
         find_lines_by(find);
+        if let Some((bias, path)) = program {
+            self.world.context().set_program(bias, &path);
+        }
     }
 
     /// Switches the trace of this rank (`rmarun --trace`) off, or on again as at first: calls that begin while it is off

@@ -36,7 +36,9 @@ pub fn run(options: &Options) -> ExitCode {
     if options.wants(START) && only(Suite::Startup) {
         rows.extend(start_up(options));
     }
-    if (options.wants(trace::EVENT) || options.wants(trace::MANY)) && only(Suite::Trace) {
+    if ([trace::EVENT, trace::MANY, trace::STALL].iter().any(|what| options.wants(what)))
+        && only(Suite::Trace)
+    {
         match traces(options) {
             Ok(found) => rows.extend(found),
             Err(problem) => {
@@ -136,23 +138,35 @@ pub fn passed_on(options: &Options) -> Vec<String> {
 /// What a trace costs the rank, and how long a job of many events takes.
 fn traces(options: &Options) -> Result<Vec<Row>, String> {
     let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/bench.pftrace");
-    let run = |with: &[&str]| -> Result<(Row, f64), String> {
-        let mut command = command_with(Suite::Trace, 1, with);
+    let run = |ranks: u32, with: &[&str]| -> Result<(Row, f64), String> {
+        let mut command = command_with(Suite::Trace, ranks, with);
         if options.quick {
             command.arg("--quick");
         }
         let ended = process::run(&mut command, HANG).map_err(|error| error.to_string())?;
-        match (ended.problem(), ended.stdout.lines().find_map(Row::parse)) {
+        let mut rows = Vec::new();
+        add(&mut rows, ended.stdout.lines().filter_map(Row::parse));
+        match (ended.problem(), rows.pop()) {
             (None, Some(row)) => Ok((row, ended.took.as_nanos() as f64)),
             (problem, _) => Err(format!("the suite of the trace: {problem:?}\n{}", ended.stdout)),
         }
     };
-    let ((plain, _), (traced, took)) = (run(&[])?, run(&["--trace", file])?);
-    std::fs::remove_file(file).map_err(|error| format!("{file}: {error}"))?;
+    let with = ["--trace", file];
+    let ((plain, _), (traced, took)) = (run(1, &[])?, run(1, &with)?);
     // A quick run has fewer events.
-    let scaled = took * 10e6 / f64::from(trace::events(options));
-    let job = Row::new(trace::MANY, "", 1, 0, vec![scaled]);
-    Ok(vec![trace::event(&traced, &plain), job])
+    let scaled = took * 10e6 / f64::from(trace::events(options, 1));
+    let mut rows = vec![trace::event(&traced, &plain)];
+    rows.push(Row::new(trace::MANY, "", 1, 0, vec![scaled]));
+    if !options.quick {
+        rows.push(run(2, &with)?.0);
+        let (slices, all) = (trace::slices_in(file), trace::events(options, 2));
+        let slices = slices.map_err(|error| format!("{file}: {error}"))?;
+        if slices < all.into() {
+            return Err(format!("{all} events of calls, and {slices} of them in the trace"));
+        }
+    }
+    std::fs::remove_file(file).map_err(|error| format!("{file}: {error}"))?;
+    Ok(rows)
 }
 
 /// Wall time of the smallest job, and of as many processes that do nothing.

@@ -3,6 +3,7 @@
 
 use crate::abi::*;
 use crate::arguments::{Address, Function};
+use crate::entry::calling_back;
 use crate::failure::{Failure, Outcome};
 use crate::job;
 use crate::status;
@@ -64,18 +65,18 @@ impl Generalized {
             job::progress_until(Waits::for_program(), || self.is_complete())?;
         }
         let mut status = status::EMPTY;
-        check((self.query)(self.extra_state, &mut status), "query")?;
+        check(calling_back(|| (self.query)(self.extra_state, &mut status)), "query")?;
         Ok(status)
     }
 
     /// `MPI_Cancel`
     pub fn cancel(&self) -> Outcome {
-        check((self.cancel)(self.extra_state, self.is_complete().into()), "cancel")
+        check(calling_back(|| (self.cancel)(self.extra_state, self.is_complete().into())), "cancel")
     }
 
     /// Lets the program free its state of a request that no longer exists.
     pub fn release(&self) -> Outcome {
-        check((self.free)(self.extra_state), "free")
+        check(calling_back(|| (self.free)(self.extra_state)), "free")
     }
 }
 

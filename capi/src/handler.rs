@@ -4,6 +4,7 @@
 use crate::abi::*;
 use crate::arguments::Function;
 use crate::comm::Communicator;
+use crate::entry::calling_back;
 use crate::failure::{Failure, Outcome};
 use crate::file::File;
 use crate::handle::{Handle, Object, Table};
@@ -55,7 +56,7 @@ impl UserFunction {
         // it lives as long as the program.
         let function: extern "C" fn(*mut usize, *mut c_int, ...) =
             unsafe { std::mem::transmute(self.0.address()) };
-        function(&mut handle, &mut code);
+        calling_back(|| function(&mut handle, &mut code));
     }
 }
 

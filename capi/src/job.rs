@@ -60,7 +60,7 @@ impl Job {
                 Handle::new(Communicator::new(comm.clone(), HandlerRef::FATAL));
             }
             crate::datatype::prepare();
-            universe.find_lines_by(crate::line::of_program);
+            universe.find_lines_by(crate::line::of_program, crate::line::program());
             self.universe = Some(universe);
         }
         Ok(())

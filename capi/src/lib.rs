@@ -18,7 +18,7 @@
 //! - [`file`](mod@file): files, their views and pointers, and the accesses of them.
 //! - [`tool`]: the tool interface, which is no part of the job.
 //! - [`region`]: regions of the program in the trace.
-//! - [`line`](mod@line): the program's lines, for reports.
+//! - [`entry`]: the first instructions of each function of C; [`line`](mod@line): the program's lines, for reports.
 //! - [`race`]: the program's own loads and stores, which its compiler reports; [`threads`]: what synchronises its threads.
 //! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
 
@@ -32,6 +32,7 @@ mod collective;
 mod comm;
 mod datatype;
 mod duplication;
+mod entry;
 mod errors;
 mod exit;
 mod failure;
@@ -74,6 +75,7 @@ mod exports {
     use crate::arguments::*;
     use crate::comm::Communicator;
     use crate::datatype::Datatype;
+    use crate::entry::enter;
     use crate::file::{Direction, File, Pointer};
     use crate::session::Session;
     use crate::window::Window;

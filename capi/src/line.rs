@@ -1,26 +1,23 @@
-//! The line of the program that made the present call. C passes no line, so the stack is unwound, and Python is asked. That
-//! takes some microseconds, and milliseconds for the first call of a line. A thread that calls often remembers where its
-//! stack has the addresses.
-#![allow(unsafe_code, reason = "reads return addresses on the stack")]
+//! The line of the program that made the present call. C passes no line: it is found by the address to which the call
+//! returns, and Python is asked. The first call of a line takes milliseconds.
 
-use crate::python;
-use backtrace::{resolve, trace};
-use std::cell::RefCell;
+use crate::{entry, python};
+use backtrace::resolve;
 use std::collections::HashMap;
 use std::env::current_dir;
 use std::ffi::c_void;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
-use std::ptr::with_exposed_provenance;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// `app.c:118`, or `app.py:27` of a call by mpi4py; without debug information the function, if it is one of the program itself.
 /// `None` if neither is known.
 pub fn of_program() -> Option<String> {
     let of_python =
         || python::line().map(|(file, line)| format!("{}:{line}", shown(file.as_ref())));
-    of_code(address()?).or_else(of_python)
+    of_code(entry::caller()?).or_else(of_python)
 }
 
 /// The same of an address to which a function returns.
@@ -35,98 +32,9 @@ pub fn behind_a_sentence() -> String {
     of_program().map_or_else(String::new, |line| format!(", at {line}"))
 }
 
-/// The address to which the library's function returns.
-#[inline(never)]
-fn address() -> Option<usize> {
-    static LIBRARY: LazyLock<Option<Range<usize>>> =
-        LazyLock::new(|| mapping(address as *const () as usize).map(|(range, _)| range));
-    let library = LIBRARY.as_ref()?;
-    let here = 0u8;
-    let here = (&raw const here).expose_provenance();
-    let of_program = |path: &ReturnPath| path.end(here).filter(|end| !library.contains(end));
-    // A thread that ends may have forgotten them.
-    let known = PATHS.try_with(|paths| paths.borrow().iter().find_map(of_program));
-    if let Ok(Some(address)) = known {
-        return Some(address);
-    }
-    let (mut found, mut path) = (None, ReturnPath::default());
-    trace(|frame| {
-        let address = frame.ip() as usize;
-        path.add(here, frame.sp() as usize, address);
-        found = Some(address).filter(|address| !library.contains(address));
-        found.is_none()
-    });
-    if found.is_some() && path.is_whole {
-        let _ = PATHS.try_with(|paths| {
-            let mut paths = paths.borrow_mut();
-            paths.truncate(MOST_PATHS - 1);
-            paths.insert(0, path);
-        });
-    }
-    found
-}
-
-/// Paths that a thread remembers.
-const MOST_PATHS: usize = 16;
-
-thread_local! {
-    static PATHS: RefCell<Vec<ReturnPath>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Where a thread's stack has had the addresses to which functions return, from [`address`] to the program.
-///
-/// A call has a frame of one size. So if `address` returns to the same call, that one's address lies where it has
-/// lain, and so on, until the last one, which may be any.
-#[derive(Default)]
-struct ReturnPath {
-    /// Distances from a variable of `address`, and what was there.
-    all: Vec<(usize, usize)>,
-    /// Whether all were there: an unwinder need not find them on the stack.
-    is_whole: bool,
-}
-
-impl ReturnPath {
-    /// Adds a frame, which has called another one when its stack pointer was `sp`, and continues at `address`.
-    fn add(&mut self, here: usize, sp: usize, address: usize) {
-        // The processor's instruction for calls stores the address there.
-        let Some(distance) = sp.checked_sub(size_of::<usize>()).and_then(|at| at.checked_sub(here))
-        else {
-            return;
-        };
-        if distance == 0 || !cfg!(target_arch = "x86_64") {
-            return;
-        }
-        let is_first = self.all.is_empty();
-        // SAFETY: the frame lies on the stack, behind `address`, which has not returned.
-        let is_there = unsafe { word_at(here + distance) } == address;
-        self.is_whole = is_there && (is_first || self.is_whole);
-        self.all.push((distance, address));
-    }
-
-    /// The address at the end of the path, if the functions of the library return as it has it.
-    fn end(&self, here: usize) -> Option<usize> {
-        let ((last, _), before) = self.all.split_last()?;
-        let is_same = |(distance, address): &(usize, usize)| {
-            // SAFETY: all calls before are the path's, so the frame of this one lies there.
-            unsafe { word_at(here + distance) == *address }
-        };
-        // SAFETY: likewise.
-        before.iter().all(is_same).then(|| unsafe { word_at(here + last) })
-    }
-}
-
-/// A word of this thread's stack.
-///
-/// # Safety
-/// It lies in a frame that has not returned.
-unsafe fn word_at(at: usize) -> usize {
-    // SAFETY: the caller's obligation; return addresses are aligned, and nothing changes them.
-    unsafe { with_exposed_provenance::<usize>(at).read_volatile() }
-}
-
-/// All that is mapped of the file that has this address, and the file.
-fn mapping(address: usize) -> Option<(Range<usize>, String)> {
-    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+/// What is mapped of files, each with its path.
+fn mappings() -> Vec<(Range<usize>, String)> {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let parse = |line: &str| -> Option<(Range<usize>, String)> {
         let (start, rest) = line.split_once('-')?;
         let end = rest.split(' ').next()?;
@@ -134,17 +42,31 @@ fn mapping(address: usize) -> Option<(Range<usize>, String)> {
         let file = &line[line.find('/')?..];
         Some((number(start)?..number(end)?, file.to_owned()))
     };
-    let maps: Vec<_> = maps.lines().filter_map(parse).collect();
-    let (_, file) = maps.iter().find(|(range, _)| range.contains(&address))?;
-    let of_file = || maps.iter().filter(|(_, other)| other == file).map(|(range, _)| range);
-    let range =
-        of_file().map(|range| range.start).min()?..of_file().map(|range| range.end).max()?;
-    Some((range, file.clone()))
+    maps.lines().filter_map(parse).collect()
 }
+
+/// The file that is mapped at this address.
+fn file_at(address: usize) -> Option<String> {
+    let at = mappings().into_iter().find(|(range, _)| range.contains(&address));
+    at.map(|(_, file)| file)
+}
+
+/// What is added to the addresses in the program's file where it is mapped, and the path of the file.
+pub fn program() -> Option<(u64, String)> {
+    let path = fs::read_link(PROGRAM).ok()?.into_os_string().into_string().ok()?;
+    // The type of a file in the format ELF: one that is mapped at its own addresses, or anywhere.
+    let mut head = [0; 18];
+    File::open(PROGRAM).ok()?.read_exact(&mut head).ok()?;
+    let is_fixed = head[16..] == 2u16.to_le_bytes();
+    let start = mappings().iter().find(|(_, file)| *file == path)?.0.start;
+    Some((if is_fixed { 0 } else { start as u64 }, path))
+}
+
+const PROGRAM: &str = "/proc/self/exe";
 
 fn describe(address: usize) -> Option<String> {
     // Its functions have made the call for one of the program.
-    if mapping(address).is_some_and(|(_, file)| python::is_binding(file.as_ref())) {
+    if file_at(address).is_some_and(|file| python::is_binding(file.as_ref())) {
         return None;
     }
     let (mut line, mut function) = (None, None);
@@ -154,8 +76,8 @@ fn describe(address: usize) -> Option<String> {
         function = function.take().or_else(|| symbol.name().map(|name| name.to_string()));
     });
     let of_program = || {
-        let program = fs::read_link("/proc/self/exe").ok()?;
-        mapping(address).filter(|(_, file)| Path::new(file) == program)
+        let program = fs::read_link(PROGRAM).ok()?;
+        file_at(address).filter(|file| Path::new(file) == program)
     };
     let without = |function| format!("{function} (compiled without -g: no line)");
     line.or_else(|| of_program().and(function).map(without))

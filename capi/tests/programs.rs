@@ -371,6 +371,42 @@ fn at(program: &str, call: &str) -> String {
     format!("{}:{}", source.file_name().unwrap().to_string_lossy(), line + 1)
 }
 
+/// Also if a function of the program has made other calls meanwhile.
+#[test]
+fn an_error_behind_a_function_of_the_program_has_the_line_of_the_call() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let printed = text(&under_rmarun(1, &compiled("ends/called_back")).stderr);
+    assert!(printed.contains("MPI_Comm_dup("), "{printed}");
+    assert!(printed.contains(&at("ends/called_back", "MPI_Comm_dup(")), "{printed}");
+    assert!(!printed.contains(&at("ends/called_back", "MPI_Initialized")), "{printed}");
+}
+
+/// Of a rank that no function of the library has seen ending.
+#[test]
+fn the_last_calls_of_a_killed_rank_have_their_lines() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let printed = text(&under_rmarun(2, &compiled("ends/last_calls")).stderr);
+    for (call, row, times) in [
+        ("MPI_Win_lock_all", "lock_all", "1"),
+        ("MPI_Put", "put", "3"),
+        ("MPI_Win_flush", "flush", "1"),
+    ] {
+        let at = at("ends/last_calls", call);
+        let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let is_it = |cells: Vec<String>| {
+            cells[..3] == ["rmarun:", "1", row]
+                && cells.contains(&times.to_owned())
+                && cells.last().is_some_and(|last| last.ends_with(&at))
+        };
+        let rows = printed.lines().map(cells).filter(|cells| cells.len() > 7);
+        assert!(rows.into_iter().any(is_it), "no {row} at {at}: {printed}");
+    }
+}
+
 /// Without debug information the function is named, and what is missing.
 #[test]
 fn an_error_without_debug_information_names_the_function() {

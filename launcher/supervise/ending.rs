@@ -294,7 +294,7 @@ impl Supervisor<'_> {
     /// Checks for ranks that wait for one another, or for one that has left; the ranks' clocks are set then, too.
     fn look_for_deadlock(&mut self) {
         if self.deadlocks.due_in().is_zero() {
-            self.job.view().set_clocks();
+            self.job.view().look();
         }
         let ranks = &self.ranks;
         let is_alive = |rank: u32| ranks.get(rank as usize).is_some_and(|rank| rank.end.is_none());

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::shm::{CallWord, File, RankSlot, RecordedCall, Segment, WindowHeader};
 use crate::statistics::RankStatistics;
 use std::os::fd::RawFd;
+use std::path::PathBuf;
 
 pub use crate::prim::{Awaited, AwaitedKind, AwaitedRead, Sleep};
 
@@ -59,6 +60,8 @@ pub struct LastCall {
     /// When it began, in nanoseconds of CLOCK_MONOTONIC; some tenths of a second too early. `None` in a job without a
     /// launcher.
     pub began: Option<u64>,
+    /// The address to which it returns, as the program's file has it ([`View::program`]).
+    pub caller: Option<u64>,
     /// It has not ended.
     pub is_under_way: bool,
 }
@@ -118,13 +121,13 @@ impl<'a> View<'a> {
         !self.segment.layout().is_unrecorded
     }
 
-    /// Sets the ranks' clocks, from which their last calls have their times. For the launcher alone.
-    pub fn set_clocks(&self) {
+    /// Looks at the ranks: from such looks their last calls have their times. For the launcher alone.
+    pub fn look(&self) {
         let now = monotonic();
         let slots = (0..self.ranks()).filter(|_| self.is_recorded());
         let joined =
             slots.filter_map(|rank| self.slot(rank).ok()).filter(|slot| slot.joined.is_set());
-        joined.for_each(|slot| slot.calls.set_clock(now));
+        joined.for_each(|slot| slot.calls.look(now));
     }
 
     /// How many calls of rank `rank` have ended; `None` if they are not recorded.
@@ -140,14 +143,22 @@ impl<'a> View<'a> {
 
     /// The last calls of rank `rank`, the latest last. A window whose memory has been used again has no name.
     pub fn last_calls(&self, rank: u32) -> Result<Vec<LastCall>> {
-        let calls = self.slot(rank)?.calls.read();
+        let slot = self.slot(rank)?;
+        let (calls, program) = (slot.calls.read(), slot.program.get());
         let named = |recorded: &RecordedCall| {
-            let RecordedCall { call, window, operation, began, is_under_way } = *recorded;
+            let RecordedCall { call, window, operation, began, caller, is_under_way } = *recorded;
+            let caller = caller.and_then(|at| at.checked_sub(program.as_ref()?.0));
             let target = operation.and_then(|(target, _)| target);
             let bytes = operation.map(|(_, bytes)| bytes).filter(|bytes| *bytes != 0);
-            LastCall { call, window: self.name_of(window), target, bytes, began, is_under_way }
+            let window = self.name_of(window);
+            LastCall { call, window, target, bytes, began, caller, is_under_way }
         };
         Ok(calls.iter().map(named).collect())
+    }
+
+    /// The file of the program that rank `rank` runs; `None` if the program is not in C.
+    pub fn program(&self, rank: u32) -> Result<Option<PathBuf>> {
+        Ok(self.slot(rank)?.program.get().map(|(_, path)| path.into()))
     }
 
     /// The name of a recorded window, unless its block is another's now.

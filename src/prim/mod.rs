@@ -50,7 +50,7 @@ pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
 pub use machine::{Backoff, Contention, Word32, Word64, monotonic, planted};
 #[cfg(not(any(loom, simulated)))]
-pub use native::give_way;
+pub use native::{CALLER, caller, give_way, set_caller};
 pub use order::in_program_order;
 pub use park::ParkWord;
 #[cfg(not(any(loom, simulated)))]

@@ -421,7 +421,7 @@ const _: () = {
     assert!(size_of::<Header>() as u64 <= GRANULE);
     assert!(size_of::<MailWords>() as u64 == GRANULE);
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
-    assert!(size_of::<RankSlot>() as u64 == 25 * GRANULE);
+    assert!(size_of::<RankSlot>() as u64 == 44 * GRANULE);
     assert!(std::mem::offset_of!(RankSlot, writing).is_multiple_of(GRANULE as usize));
     assert!(crate::sync::MAX_RANKS <= crate::prim::WaitRecord::MOST_RANKS);
     assert!((size_of::<CommWords>() as u64).is_multiple_of(GRANULE));

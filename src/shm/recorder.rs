@@ -3,12 +3,12 @@
 //! A rank alone writes the entries. Of two threads in calls at once one may overwrite the other's entry; an entry never
 //! mixes two calls in its first word, and a reader drops one whose number is not that of its place.
 //!
-//! A put takes less time than a clock is read in. So the launcher sets a clock beside the entries several times a
-//! second, and an entry has what the clock had when it began.
+//! A put takes less time than a clock is read in. So the launcher looks several times a second at how many calls have
+//! ended, and keeps its looks: a call began after the last one that had not seen it.
 
 use super::slot::CallWord;
 use crate::call::Call;
-use crate::prim::Word64;
+use crate::prim::{Word64, caller};
 
 /// The calls that a rank keeps.
 pub(crate) const LAST_CALLS: usize = 64;
@@ -21,9 +21,22 @@ struct CallEntry {
     call: CallWord,
     /// Target and bytes of an operation.
     operation: Word64,
-    /// What the clock had when it began.
-    began: Word64,
+    /// The address to which the call returns, of a program in C; otherwise zero.
+    caller: Word64,
 }
+
+/// A look of the launcher at a rank.
+#[repr(C)]
+#[derive(Default)]
+struct Look {
+    /// When, in nanoseconds of CLOCK_MONOTONIC: the last look of those that found the same.
+    at: Word64,
+    /// What it found ([`CallRecorder::progress`]).
+    progress: Word64,
+}
+
+/// The looks that are kept: one before each of the last calls, one in it, and one more.
+const LOOKS: usize = 2 * LAST_CALLS + 2;
 
 /// The last calls of a rank. Zero bytes are its initial state: there has been none.
 #[repr(C, align(128))]
@@ -31,11 +44,10 @@ pub(crate) struct CallRecorder {
     entries: [CallEntry; LAST_CALLS],
     /// How many calls have ended. The next one is under way if its entry has this number.
     ended: Word64,
-    /// The clock, which the launcher sets: nanoseconds of CLOCK_MONOTONIC, zero until then.
-    clock: Word64,
-    /// Written by the launcher: how many calls had ended when it set the clock last, and since when it has found that
-    /// number.
-    seen: Word64,
+    /// How many different looks there have been.
+    looked: Word64,
+    looks: [Look; LOOKS],
+    /// The first look that found what the last one has found.
     seen_since: Word64,
 }
 
@@ -47,8 +59,10 @@ pub(crate) struct RecordedCall {
     pub(crate) window: u64,
     /// Of an operation, the rank of the window or communicator, and the bytes.
     pub(crate) operation: Option<(Option<u32>, u64)>,
-    /// What the clock had when it began.
+    /// When the launcher looked last before it.
     pub(crate) began: Option<u64>,
+    /// The address to which it returns, of a program in C.
+    pub(crate) caller: Option<u64>,
     pub(crate) is_under_way: bool,
 }
 
@@ -73,8 +87,8 @@ impl Default for CallRecorder {
         CallRecorder {
             entries: std::array::from_fn(|_| CallEntry::default()),
             ended: Word64::default(),
-            clock: Word64::default(),
-            seen: Word64::default(),
+            looked: Word64::default(),
+            looks: std::array::from_fn(|_| Look::default()),
             seen_since: Word64::default(),
         }
     }
@@ -91,7 +105,7 @@ impl CallRecorder {
     pub(crate) fn begin(&self, call: Call, window: u64) {
         let number = self.ended.load();
         let entry = self.entry(number);
-        entry.began.store(self.clock.load());
+        entry.caller.store(caller());
         entry.call.set_numbered(call, window, number);
     }
 
@@ -101,7 +115,7 @@ impl CallRecorder {
         let number = self.ended.load();
         let entry = self.entry(number);
         entry.operation.store(operation_word(operation));
-        entry.began.store(self.clock.load());
+        entry.caller.store(caller());
         entry.call.set_operation(call, window, number);
     }
 
@@ -111,25 +125,51 @@ impl CallRecorder {
         self.ended.store(self.ended.load() + 1);
     }
 
-    /// Sets the clock: the launcher does, and first the rank when it joins.
-    pub(crate) fn set_clock(&self, now: u64) {
-        let ended = self.ended.load();
-        if self.clock.load() == 0 || self.seen.load() != ended {
-            self.seen.store(ended);
-            self.seen_since.store(now);
-        }
-        self.clock.store(now);
+    /// How many calls have ended, and whether one is under way: grows with each that begins or ends.
+    fn progress(&self) -> u64 {
+        let number = self.ended.load();
+        let is_in = |word| word != 0;
+        number << 1 | u64::from(self.entry(number).call.word_of(number).is_some_and(is_in))
     }
 
-    /// Since when the rank has been in the present call, or in none. `None` if that has changed since the clock was set
-    /// last.
+    fn look_at(&self, number: u64) -> &Look {
+        &self.looks[number as usize % LOOKS]
+    }
+
+    /// The looks that are kept, the latest last.
+    fn looks(&self) -> impl Iterator<Item = (u64, u64)> {
+        let looked = self.looked.load();
+        let read = |look: &Look| (look.at.load(), look.progress.load());
+        (looked.saturating_sub(LOOKS as u64)..looked).map(move |number| read(self.look_at(number)))
+    }
+
+    /// Looks at what the rank does: the launcher, and first the rank when it joins.
+    pub(crate) fn look(&self, now: u64) {
+        let (looked, progress) = (self.looked.load(), self.progress());
+        if self.looks().last().is_some_and(|(_, last)| last == progress) {
+            return self.look_at(looked - 1).at.store(now);
+        }
+        self.seen_since.store(now);
+        let look = self.look_at(looked);
+        look.at.store(now);
+        look.progress.store(progress);
+        self.looked.store(looked + 1);
+    }
+
+    /// When a call of that number, or a later one, was begun at the earliest.
+    fn began(&self, number: u64) -> Option<u64> {
+        let before = |&(_, progress): &(u64, u64)| progress <= number << 1;
+        self.looks().take_while(before).last().map(|(at, _)| at)
+    }
+
+    /// Since when the rank has been in the present call, or in none. `None` if that has changed since the last look.
     pub(crate) fn since(&self) -> Option<u64> {
-        let ended = self.ended.load();
-        let clock = Some(self.clock.load()).filter(|clock| *clock != 0)?;
-        let entry = self.entry(ended);
-        match entry.call.word_of(ended).unwrap_or_default() {
-            0 => (self.seen.load() == ended).then(|| self.seen_since.load()),
-            _ => Some(entry.began.load()).filter(|began| *began != 0 && *began < clock),
+        let progress = self.progress();
+        let (_, last) = self.looks().last()?;
+        match progress & 1 == 1 {
+            _ if last != progress => None,
+            true => self.began(progress >> 1),
+            false => Some(self.seen_since.load()),
         }
     }
 
@@ -156,8 +196,9 @@ impl CallRecorder {
             let (call, window) = CallWord::read(word);
             let operation = CallWord::is_operation(word).then(|| read_operation(operation));
             let is_under_way = number == next;
-            let began = Some(entry.began.load()).filter(|began| *began != 0);
-            let recorded = RecordedCall { call, window, operation, began, is_under_way };
+            let caller = Some(entry.caller.load()).filter(|caller| *caller != 0);
+            let began = self.began(number);
+            let recorded = RecordedCall { call, window, operation, began, caller, is_under_way };
             (call != Call::None).then_some(recorded)
         };
         (first..=next).filter_map(read).collect()
@@ -182,8 +223,8 @@ mod tests {
         for (at, one) in read[..LAST_CALLS - 1].iter().enumerate() {
             let bytes = 1000 - (LAST_CALLS - 1) as u64 + at as u64;
             let operation = Some((Some(3), bytes));
-            let (call, window, began) = (Call::Put, 256, None);
-            let put = RecordedCall { call, window, operation, began, is_under_way: false };
+            let (call, window, began, caller) = (Call::Put, 256, None, None);
+            let put = RecordedCall { call, window, operation, began, caller, is_under_way: false };
             assert_eq!(*one, put);
         }
         let fence = RecordedCall {
@@ -191,6 +232,7 @@ mod tests {
             window: 256,
             operation: None,
             began: None,
+            caller: None,
             is_under_way: true,
         };
         assert_eq!(read.last(), Some(&fence));
@@ -210,21 +252,22 @@ mod tests {
         let calls: Vec<Call> = recorder.read().iter().map(|one| one.call).collect();
         assert_eq!(calls, [Call::Lock, Call::Unlock]);
     }
+
     #[test]
-    fn a_call_has_the_time_that_the_clock_had() {
+    fn a_call_has_the_time_of_the_last_look_before_it() {
         let recorder = CallRecorder::default();
         recorder.begin(Call::Barrier, 0);
         recorder.end();
         assert_eq!(recorder.since(), None);
-        recorder.set_clock(100);
+        recorder.look(100);
         recorder.begin_operation(Call::Put, 128, (1, 8));
         assert_eq!(recorder.since(), None, "it may have begun just now");
-        recorder.set_clock(200);
+        recorder.look(200);
         assert_eq!(recorder.since(), Some(100));
         recorder.end();
         assert_eq!(recorder.since(), None, "it may have ended just now");
         for now in [300, 400] {
-            recorder.set_clock(now);
+            recorder.look(now);
             assert_eq!(recorder.since(), Some(300), "outside the library");
         }
         recorder.begin(Call::Fence, 128);

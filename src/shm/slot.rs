@@ -3,6 +3,7 @@
 use super::layout::GRANULE;
 use super::record::WriteRecords;
 use super::recorder::CallRecorder;
+use super::statistics_words::TextWords;
 use crate::call::Call;
 use crate::prim::{WaitRecord, Word32, Word64};
 
@@ -24,8 +25,37 @@ pub(crate) struct RankSlot {
     pub(crate) wait: WaitRecord,
     /// The writes of its threads, in a job that continues after a failure.
     pub(crate) writing: WriteRecords,
-    /// Its last calls, but for a job that keeps none. The launcher sets their clock.
+    /// Its last calls, but for a job that keeps none. The launcher adds its looks.
     pub(crate) calls: CallRecorder,
+    /// Where the callers of these calls are, of a program in C.
+    pub(crate) program: ProgramWords,
+}
+
+/// The file of a program, as it is mapped in the rank's process.
+#[repr(C)]
+pub(crate) struct ProgramWords {
+    /// What is added to the addresses that the file has.
+    bias: Word64,
+    path: TextWords<{ ProgramWords::PATH_BYTES / 8 }>,
+}
+
+impl ProgramWords {
+    /// The longest path kept, in bytes.
+    const PATH_BYTES: usize = 256;
+
+    /// Nothing, if the path is too long.
+    pub(crate) fn set(&self, bias: u64, path: &str) {
+        if path.len() <= ProgramWords::PATH_BYTES {
+            self.bias.store(bias);
+            self.path.set(path);
+        }
+    }
+
+    /// Both; `None` if they are not recorded.
+    pub(crate) fn get(&self) -> Option<(u64, String)> {
+        let path = Some(self.path.get()).filter(|path| !path.is_empty())?;
+        Some((self.bias.load(), path))
+    }
 }
 
 /// An event that happens once. Up to seven flipped bits do not change its value.

@@ -4,6 +4,7 @@
 
 use crate::abi::*;
 use crate::arguments::{Address, Function};
+use crate::entry::calling_back;
 use std::ffi::c_int;
 
 /// `MPI_X_copy_attr_function`
@@ -49,7 +50,9 @@ impl CopyFunction {
             CopyFunction::Dup => (MPI_SUCCESS, Some(value)),
             CopyFunction::User(function) => {
                 let (mut copied, mut flag) = (Address::NULL, 0);
-                let code = function(object, keyval, extra_state, value, &mut copied, &mut flag);
+                let code = calling_back(|| {
+                    function(object, keyval, extra_state, value, &mut copied, &mut flag)
+                });
                 (code, (flag != 0).then_some(copied))
             }
         }
@@ -71,6 +74,6 @@ impl DeleteFunction {
 
     /// What it returns.
     pub fn call(self, object: usize, keyval: c_int, value: Address, extra_state: Address) -> c_int {
-        (self.0)(object, keyval, value, extra_state)
+        calling_back(|| (self.0)(object, keyval, value, extra_state))
     }
 }

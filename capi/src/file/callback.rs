@@ -3,6 +3,7 @@
 
 use crate::abi::*;
 use crate::arguments::{Address, Function};
+use crate::entry::calling_back;
 use crate::failure::{Failure, Outcome};
 use std::ffi::c_int;
 
@@ -30,7 +31,7 @@ impl ExtentFunction {
     /// The bytes of a predefined datatype in a file.
     pub fn call(&self, datatype: MPI_Datatype, extra_state: Address) -> Outcome<u64> {
         let mut extent = 0;
-        let code = (self.0)(datatype, &mut extent, extra_state);
+        let code = calling_back(|| (self.0)(datatype, &mut extent, extra_state));
         match u64::try_from(extent) {
             Ok(extent) if code == MPI_SUCCESS => Ok(extent),
             Ok(_) => Err(failed("extent function", code)),
@@ -70,7 +71,7 @@ impl ConversionFunction {
             // SAFETY: the C program has given it to the call whose parameter has this type, and it lives as long as
             // the program.
             let function = unsafe { std::mem::transmute::<usize, Convert<Count>>(self.address) };
-            function(user, datatype, count as Count, file, 0, extra_state)
+            calling_back(|| function(user, datatype, count as Count, file, 0, extra_state))
         } else {
             let Ok(count) = c_int::try_from(count) else {
                 let why = format!("{count} elements are more than an int counts");
@@ -78,7 +79,7 @@ impl ConversionFunction {
             };
             // SAFETY: as above.
             let function = unsafe { std::mem::transmute::<usize, Convert<c_int>>(self.address) };
-            function(user, datatype, count, file, 0, extra_state)
+            calling_back(|| function(user, datatype, count, file, 0, extra_state))
         };
         if code == MPI_SUCCESS { Ok(()) } else { Err(failed("conversion function", code)) }
     }

@@ -3,6 +3,7 @@
 
 use crate::abi::*;
 use crate::arguments::{Address, Function};
+use crate::entry::calling_back;
 use std::ffi::c_int;
 
 /// A function of the program that combines two buffers.
@@ -42,6 +43,6 @@ impl UserFunction {
         // SAFETY: the C program gave the function as one of this type (MPI-4.1 §6.9.5), by one of two calls
         // for the two types, and it lives as long as the program.
         let function: Called<C> = unsafe { std::mem::transmute(self.function.address()) };
-        function(input, inout, &mut count, &mut datatype);
+        calling_back(|| function(input, inout, &mut count, &mut datatype));
     }
 }
