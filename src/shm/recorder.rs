@@ -137,7 +137,7 @@ impl CallRecorder {
     }
 
     /// The looks that are kept, the latest last.
-    fn looks(&self) -> impl Iterator<Item = (u64, u64)> {
+    fn looks(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> {
         let looked = self.looked.load();
         let read = |look: &Look| (look.at.load(), look.progress.load());
         (looked.saturating_sub(LOOKS as u64)..looked).map(move |number| read(self.look_at(number)))
@@ -146,7 +146,7 @@ impl CallRecorder {
     /// Looks at what the rank does: the launcher, and first the rank when it joins.
     pub(crate) fn look(&self, now: u64) {
         let (looked, progress) = (self.looked.load(), self.progress());
-        if self.looks().last().is_some_and(|(_, last)| last == progress) {
+        if self.looks().next_back().is_some_and(|(_, last)| last == progress) {
             return self.look_at(looked - 1).at.store(now);
         }
         self.seen_since.store(now);
@@ -165,7 +165,7 @@ impl CallRecorder {
     /// Since when the rank has been in the present call, or in none. `None` if that has changed since the last look.
     pub(crate) fn since(&self) -> Option<u64> {
         let progress = self.progress();
-        let (_, last) = self.looks().last()?;
+        let (_, last) = self.looks().next_back()?;
         match progress & 1 == 1 {
             _ if last != progress => None,
             true => self.began(progress >> 1),
