@@ -15,6 +15,7 @@ pub(super) const SUCCESS: c_int = 0;
 pub(super) const THREAD_MULTIPLE: c_int = 4096;
 pub(super) const COMM_NULL: Handle = 0x100;
 pub(super) const COMM_WORLD: Handle = 0x101;
+pub(super) const COMM_SELF: Handle = 0x102;
 pub(super) const GROUP_NULL: Handle = 0x108;
 pub(super) const WIN_NULL: Handle = 0x110;
 pub(super) const MESSAGE_NULL: Handle = 0x128;

@@ -19,7 +19,7 @@ impl ForeignComm {
         let (mut rank, mut size) = (0, 0);
         checked((functions().comm_rank)(handle, &mut rank))?;
         checked((functions().comm_size)(handle, &mut size))?;
-        checked((functions().comm_errors)(handle, abi::ERRORS_RETURN))?;
+        library::comm_returns_errors(handle)?;
         Ok(ForeignComm { handle, rank: rank as u32, size: size as u32 })
     }
 

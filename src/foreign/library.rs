@@ -87,6 +87,8 @@ functions! {
     }
     init_thread: "MPI_Init_thread" (*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int);
     library_version: "MPI_Get_library_version" (*mut c_char, *mut c_int);
+    make_comm_errors: "MPI_Comm_create_errhandler" (From, *mut Handle);
+    make_win_errors: "MPI_Win_create_errhandler" (From, *mut Handle);
     error_string: "MPI_Error_string" (c_int, *mut c_char, *mut c_int);
     group_incl: "MPI_Group_incl" (Handle, c_int, *const c_int, *mut Handle);
     isend: "MPI_Isend_c" (From, Count, Handle, c_int, c_int, Handle, *mut Handle);
@@ -115,6 +117,8 @@ const LAST_WORDS: Duration = Duration::from_millis(50);
 
 /// The functions, once this process has joined, and their library, which is never unloaded.
 static JOINED: OnceLock<(Functions, Library)> = OnceLock::new();
+/// The error handlers of communicators and of windows by which calls return their errors.
+static HANDLERS: OnceLock<[Handle; 2]> = OnceLock::new();
 /// What this rank does for others while it waits.
 static PROGRESS: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 /// Set when this rank has finalized.
@@ -139,6 +143,30 @@ fn refusal(functions: &Functions, code: c_int) -> ForeignError {
     unsafe { (functions.error_string)(code, text.as_mut_ptr().cast(), &raw mut length) };
     let text = text.get(..length.max(0) as usize).unwrap_or(&text);
     ForeignError { class, text: String::from_utf8_lossy(text).into_owned() }
+}
+
+/// [`HANDLERS`], to be set once.
+///
+/// An MPI may have `MPI_ERRORS_RETURN` and `MPI_ERRORS_ABORT` interchanged, as Intel's 2021.19 has. It gets handlers of
+/// this library, which do nothing. MPICH 5.0.2 has both right, and forgets the error when such a handler returns.
+fn find_handlers(functions: &Functions, version: &str) -> ForeignResult<[Handle; 2]> {
+    extern "C" fn do_nothing(_: *mut Handle, _: *mut c_int) {}
+    let mut made = [abi::ERRORS_RETURN; 2];
+    if version.starts_with("Intel") {
+        let makers = [functions.make_comm_errors, functions.make_win_errors];
+        for (make, made) in makers.into_iter().zip(&mut made) {
+            // SAFETY: a function that lives as long as the process, called with two pointers and more arguments, which
+            // the machine's convention lets it ignore; a place for a handle.
+            checked(unsafe { make(do_nothing as From, made) })?;
+        }
+    }
+    Ok(made)
+}
+
+/// Lets the calls with a communicator return their errors.
+pub(super) fn comm_returns_errors(comm: Handle) -> ForeignResult<()> {
+    let handler = HANDLERS.get().map_or(abi::ERRORS_RETURN, |[comm, _]| *comm);
+    checked((functions().comm_errors)(comm, handler))
 }
 
 /// `MPI_Group_incl`: the group of those ranks of a live group.
@@ -767,7 +795,8 @@ pub(super) fn detach(window: Handle, start: *mut u8) -> ForeignResult<()> {
 }
 
 fn returns_errors(window: Handle) -> ForeignResult<()> {
-    checked((functions().win_errors)(window, abi::ERRORS_RETURN))
+    let handler = HANDLERS.get().map_or(abi::ERRORS_RETURN, |[_, window]| *window);
+    checked((functions().win_errors)(window, handler))
 }
 
 /// Whether operations and stores work on the same copy of the memory.
@@ -860,9 +889,11 @@ pub(crate) fn join(name: &str) -> std::result::Result<(ForeignComm, u32), String
     if provided < abi::THREAD_MULTIPLE {
         return Err(format!("{} grants no MPI_THREAD_MULTIPLE", version.trim_end()));
     }
-    let code = (functions.comm_errors)(abi::COMM_WORLD, abi::ERRORS_RETURN);
-    let world = checked(code).and_then(|()| ForeignComm::of(abi::COMM_WORLD));
-    let opened = world.and_then(|world| {
+    let opened = find_handlers(functions, &version).and_then(|handlers| {
+        let _ = HANDLERS.set(handlers);
+        let world = ForeignComm::of(abi::COMM_WORLD)?;
+        // Errors of calls without a communicator or window are this one's (MPI-4.1 §9.3).
+        comm_returns_errors(abi::COMM_SELF)?;
         mail::open(&world)?;
         Ok((world, world.node()?))
     });

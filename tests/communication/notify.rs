@@ -120,6 +120,9 @@ fn every_operation_counts_in_every_kind_of_epoch() {
 
 #[test]
 fn a_sleeping_target_is_woken_by_the_last_of_many() {
+    if support::needs_rmarun("targets that sleep") {
+        return;
+    }
     spmd(4, |world| {
         let win = counted(world, 4, 1);
         win.lock_all().unwrap();
@@ -241,6 +244,9 @@ fn threads_of_a_target_take_turns() {
 
 #[test]
 fn a_death_ends_the_wait() {
+    if support::needs_rmarun("a report of the rank that failed") {
+        return;
+    }
     let outcome = support::job(3, &[], |world| {
         let win = counted(world, 1, 1);
         if world.rank() == 2 {

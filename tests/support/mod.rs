@@ -94,6 +94,15 @@ pub fn needs_rmarun(what: &str) -> bool {
     is_left_out
 }
 
+/// Whether a test must be left out because its jobs are under Intel MPI, which has not `what`.
+pub fn needs_more_than_intel(what: &str) -> bool {
+    let is_left_out = elsewhere().is_some_and(|prefix| is_intel(&prefix));
+    if is_left_out {
+        println!("skipped: Intel MPI has not what it needs: {what}");
+    }
+    is_left_out
+}
+
 /// Whether this process is a rank of a test, and not the test.
 fn is_rank() -> bool {
     let variable = if elsewhere().is_some() { "PMI_RANK" } else { onesided::launch::ENV_RANK };
@@ -180,7 +189,7 @@ pub fn run_for(command: &mut Command, limit: Duration) -> (Outcome, bool) {
     (Outcome { status, output }, hangs)
 }
 
-/// The prefix of MPICH, where `ONESIDED_MPICH` names one; if not, prints what is skipped.
+/// The prefix of MPICH, or of Intel MPI, where `ONESIDED_MPICH` names one; if not, prints what is skipped.
 pub fn mpich() -> Option<PathBuf> {
     let prefix = std::env::var_os("ONESIDED_MPICH").map(PathBuf::from);
     match &prefix {
@@ -193,11 +202,56 @@ pub fn mpich() -> Option<PathBuf> {
     prefix
 }
 
-/// The command that starts `n` ranks of a program under that MPICH, its library at hand.
+/// How the ranks of a job of another MPI reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nodes {
+    /// On one node, by its shared memory.
+    One,
+    /// On one node, by a network nevertheless.
+    Network,
+    /// On as many nodes: rank `r` is on node `r` modulo their number.
+    Of(u32),
+}
+
+/// Whether it is Intel's MPI.
+pub fn is_intel(mpich: &Path) -> bool {
+    mpich.join("bin/hydra_bstrap_proxy").exists()
+}
+
+/// The command that starts `n` ranks of a program under that MPI, its library at hand.
 pub fn mpiexec(mpich: &Path, n: u32) -> Command {
+    mpiexec_on(mpich, n, Nodes::One)
+}
+
+/// The same, on those nodes.
+pub fn mpiexec_on(mpich: &Path, n: u32, nodes: Nodes) -> Command {
     let mut command = Command::new(mpich.join("bin/mpiexec"));
-    command.args(["-n", &n.to_string()]).env("LD_LIBRARY_PATH", mpich.join("lib"));
+    command.env("LD_LIBRARY_PATH", mpich.join("lib"));
+    if is_intel(mpich) {
+        on_nodes_of_intel(&mut command, nodes);
+    } else {
+        let count = if let Nodes::Of(count) = nodes { count } else { 1 };
+        command.env("MPIR_CVAR_NUM_CLIQUES", count.to_string());
+        command.env("MPIR_CVAR_NOLOCAL", if nodes == Nodes::Network { "1" } else { "0" });
+    }
+    command.args(["-n", &n.to_string()]);
     command
+}
+
+/// Intel MPI has nodes where its launcher has names of hosts, here of one.
+fn on_nodes_of_intel(command: &mut Command, nodes: Nodes) {
+    const HOSTS: [&str; 4] = ["localhost", "Localhost", "LocalHost", "LOCALHOST"];
+    let fabrics = match nodes {
+        Nodes::One | Nodes::Of(1) => "shm",
+        Nodes::Network => "ofi",
+        Nodes::Of(count) => {
+            let hosts = HOSTS[..count as usize].join(",");
+            command.args(["-launcher", "fork", "-ppn", "1", "-hosts", &hosts]);
+            "shm:ofi"
+        }
+    };
+    // Jobs of several tests share the cores.
+    command.env("I_MPI_FABRICS", fabrics).env("FI_PROVIDER", "tcp").env("I_MPI_PIN", "0");
 }
 
 /// Bytes of memory that the job's segment occupies.

@@ -2,7 +2,7 @@
 //! or fails with RmaSync. After a failure the epoch goes on. (The sentences of these errors, and wrong
 //! arguments, are rows of `tests/conformance/misuse`.)
 
-use crate::support::spmd;
+use crate::support::{needs_rmarun, spmd};
 use onesided::engine::Win;
 use onesided::{Comm, ErrorClass, FenceAssert, Group, LockType, Op, Rank, Result, WindowOptions};
 
@@ -170,6 +170,9 @@ fn walk(world: &Comm, state: State, legal: &str, (name, letter, call): Column) {
 
 #[test]
 fn every_synchronisation_in_every_state() {
+    if needs_rmarun("posts and locks that others notice") {
+        return;
+    }
     spmd(2, |world| {
         for (state, legal) in TABLE {
             let calls = SYNCHRONISATION.iter().filter(|(_, letter, _)| !blocks(*state, *letter));

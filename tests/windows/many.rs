@@ -1,6 +1,6 @@
 //! A hundred thousand windows at once, a million one after the other (MPI-2.2 §11.2).
 
-use crate::support::{launch, spmd, universe};
+use crate::support::{launch, needs_rmarun, spmd, universe};
 use onesided::{
     Access, Comm, FenceAssert, Flavour, LockType, Rank, Universe, Window, WindowOptions,
 };
@@ -15,6 +15,9 @@ fn resident() -> u64 {
 /// In a job of 600 ranks a list with five words for each would have 24 KiB.
 #[test]
 fn a_window_of_many_ranks_takes_no_more_of_each() {
+    if needs_rmarun("hundreds of ranks") {
+        return;
+    }
     universe(600, |universe| {
         let options = WindowOptions::new();
         let taken_by = |comm: &Comm, flavour| {
@@ -42,6 +45,9 @@ fn a_window_of_many_ranks_takes_no_more_of_each() {
 
 #[test]
 fn a_hundred_thousand_windows_are_alive_at_once() {
+    if needs_rmarun("thousands of windows") {
+        return;
+    }
     const WINDOWS: usize = 100_000;
     spmd(2, |world| {
         let before = resident();

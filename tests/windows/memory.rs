@@ -50,6 +50,9 @@ fn names_may_be_missing_long_or_foreign() {
 
 #[test]
 fn thousands_of_windows_live_at_once() {
+    if needs_rmarun("thousands of windows") {
+        return;
+    }
     const WINDOWS: usize = 3000;
     spmd(2, |world| {
         let mut windows: Vec<Window<u32>> =
@@ -452,6 +455,9 @@ fn a_dropped_guard_of_a_fence_is_named_with_its_line() {
 /// So do the calls that an exposure epoch does not admit.
 #[test]
 fn a_dropped_guard_of_a_post_is_named_with_its_line() {
+    if needs_rmarun("posts that others notice") {
+        return;
+    }
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
         let (other, group) = (Rank(1 - world.rank().0), world.group());

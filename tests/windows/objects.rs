@@ -1,7 +1,7 @@
 //! What a program keeps with a window: info, attributes, name, error handler (MPI-4.1 §12.2.7,
 //! §7.7.3, §7.8, §9.3).
 
-use crate::support::{job, spmd};
+use crate::support::{job, needs_rmarun, spmd};
 use onesided::{
     Access, Comm, ErrorClass, ErrorHandler, Info, KeyvalOptions, LockType, MemoryModel, Rank,
     WinKeyval, Window, WindowOptions,
@@ -280,6 +280,9 @@ fn the_memory_model_of_every_flavour_is_unified() {
 /// At the end of the job at the latest, a rank names the line of an epoch whose guard was dropped.
 #[test]
 fn a_rank_that_leaves_names_epochs_that_are_open() {
+    if needs_rmarun("lines with the numbers of the ranks") {
+        return;
+    }
     let run = |world: &Comm| {
         // Named by the next line.
         let create = |what: &str, line: u32| {

@@ -1,6 +1,6 @@
 //! Windows of a program's own types: they move as bytes, and nothing combines them.
 
-use crate::support::{spmd, universe};
+use crate::support::{needs_rmarun, spmd, universe};
 use bytemuck::{Pod, Zeroable};
 use onesided::{Access, ErrorClass, LockType, PassiveAccess, Rank, Window, WindowOptions};
 
@@ -163,6 +163,9 @@ fn structs_go_through_collectives() {
 /// Parts are aligned to 128 bytes, so that a slice of elements with a larger alignment may not be one.
 #[test]
 fn a_slice_of_the_own_part_is_aligned() {
+    if needs_rmarun("parts that lie close together") {
+        return;
+    }
     #[derive(Clone, Copy, Pod, Zeroable)]
     #[repr(C, align(1024))]
     struct Page([u8; 1024]);

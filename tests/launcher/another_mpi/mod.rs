@@ -1,4 +1,4 @@
-//! Jobs under the launcher of another MPI: MPICH, whose prefix `ONESIDED_MPICH` names; without it,
+//! Jobs under the launcher of another MPI: MPICH or Intel MPI, whose prefix `ONESIDED_MPICH` names; without it,
 //! what needs it is skipped. The random programs run there too (`tests/random/programs`).
 #![cfg(feature = "launcher")]
 #![allow(clippy::disallowed_methods, reason = "reads the variable that tells test from rank")]
@@ -12,7 +12,7 @@ mod program;
 mod simulated;
 mod waits;
 
-use crate::support::{Outcome, mpich, mpiexec, run};
+use crate::support::{Nodes, Outcome, mpich, mpiexec, mpiexec_on, run};
 use onesided::engine::{ExposedBytes, Win};
 use onesided::{Comm, Error, ErrorClass, Group, LockType, Op, Rank, Universe, WindowOptions};
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ fn gives_the_same(program: fn(&Comm) -> onesided::Result<u64>) {
 
 /// Compares what the ranks of a part of this test print, under either launcher.
 ///
-/// With a network between the ranks, also where MPICH would use shared memory, if not `is_local`: then operations
+/// With a network between the ranks, also where that MPI would use shared memory, if not `is_local`: then operations
 /// are not complete before something completes them.
 fn same_digests(part: &str, is_local: bool) {
     let Some(mpich) = mpich() else { return };
@@ -136,9 +136,8 @@ fn same_digests(part: &str, is_local: bool) {
     };
     for ranks in RANKS {
         let ours = digest(relaunched(rmarun(ranks), part));
-        let mut launcher = mpiexec(&mpich, ranks);
-        launcher.env("MPIR_CVAR_NOLOCAL", if is_local { "0" } else { "1" });
-        let theirs = digest(relaunched(launcher, part));
+        let nodes = if is_local { Nodes::One } else { Nodes::Network };
+        let theirs = digest(relaunched(mpiexec_on(&mpich, ranks, nodes), part));
         assert_eq!(ours, theirs, "{ranks} ranks");
     }
 }

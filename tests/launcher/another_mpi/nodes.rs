@@ -1,7 +1,7 @@
-//! What ranks of one node have, where the job has several. MPICH can treat one machine as several nodes.
+//! What ranks of one node have, where the job has several. Its launcher treats one machine as several nodes.
 
 use super::{part, relaunched};
-use crate::support::{Outcome, mpich, mpiexec};
+use crate::support::{Nodes, Outcome, mpich, mpiexec_on};
 use onesided::{Access, Comm, ErrorClass, Info, Op, Rank, SplitType, Universe, Window};
 
 /// Runs `program` in as many ranks, on as many nodes: rank `r` is on node `r % nodes`.
@@ -12,8 +12,7 @@ fn on_nodes(ranks: u32, nodes: u32, program: fn(&Comm, u32)) {
         return program(universe.world(), nodes.parse().expect("a number"));
     }
     let Some(mpich) = mpich() else { return };
-    let mut launcher = mpiexec(&mpich, ranks);
-    launcher.env("MPIR_CVAR_NUM_CLIQUES", nodes.to_string());
+    let launcher = mpiexec_on(&mpich, ranks, Nodes::Of(nodes));
     let Outcome { status, output } = relaunched(launcher, &nodes.to_string());
     assert!(status.success(), "{ranks} ranks on {nodes} nodes, {status}:\n{output}");
 }
@@ -48,6 +47,27 @@ fn ranks_of_one_node_are_split_from_the_others() {
 #[test]
 fn one_node_has_all_ranks() {
     on_nodes(3, 1, |world, _| assert_eq!(near(world, world.rank().0, 0).1, [0, 1, 2]));
+}
+
+#[test]
+fn a_rank_alone_on_its_node_is_reached_from_the_others() {
+    on_nodes(3, 2, |world, _| {
+        let me = world.rank().0;
+        let (near, ranks) = near(world, me, 0);
+        assert_eq!(ranks, if me == 1 { vec![1] } else { vec![0, 2] });
+        let shared = Window::<u64>::allocate_shared(&near, 1).expect("one node");
+        shared.store(0, &[u64::from(me)]).expect("the own part");
+        let mut all = Window::<u64>::allocate(world, 1).expect("any ranks");
+        let mine = [u64::from(me) + 1];
+        let epoch = all.lock_all().expect("no lock is in the way");
+        epoch.accumulate(&mine, Op::Sum, Rank(1), 0).expect("a sum");
+        epoch.unlock_all().expect("an end");
+        world.barrier().expect("a barrier");
+        let sum = all.load_one(0).expect("the own part");
+        assert_eq!((sum, shared.load_one(0).expect("it")), (6 * u64::from(me == 1), u64::from(me)));
+        all.free().expect("an end");
+        shared.free().expect("an end");
+    });
 }
 
 #[test]

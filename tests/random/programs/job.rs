@@ -126,10 +126,8 @@ fn start(ranks: u32, work: &Work, sabotage: Sabotage, scratch: &Path) -> (Outcom
     let name = std::thread::current().name().expect("libtest names its threads").to_owned();
     let mut command = match work {
         Work::Elsewhere { mpich, nodes, .. } => {
-            let mut mpiexec = support::mpiexec(mpich, ranks);
-            // MPICH treats the machine as that many nodes.
-            mpiexec.env("MPIR_CVAR_NUM_CLIQUES", nodes.to_string());
-            mpiexec
+            // It treats the machine as that many nodes.
+            support::mpiexec_on(mpich, ranks, support::Nodes::Of(*nodes))
         }
         Work::Seeds { .. } | Work::File(_) => {
             let mut rmarun = Command::new(env!("CARGO_BIN_EXE_rmarun"));
