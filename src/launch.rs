@@ -63,6 +63,10 @@ const ENV_MPI: &str = "ONESIDED_MPI";
 /// The variables that launchers of other MPIs set: those with PMI or PMIx, such as MPICH's and Slurm's,
 /// and Open MPI's.
 const OTHER_LAUNCHERS: [&str; 3] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"];
+/// Those of them with the number of ranks.
+const OTHER_RANKS: [&str; 2] = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"];
+/// The descriptor by which a rank speaks to a launcher with PMI.
+const PMI_DESCRIPTOR: &str = "PMI_FD";
 /// The name of the standard's library, which the machine's loader resolves.
 const STANDARD_LIBRARY: &str = "libmpi_abi.so.1";
 
@@ -286,7 +290,8 @@ pub fn ranks_of_job() -> u32 {
 pub(crate) fn join() -> Result<Membership> {
     if variable(ENV_RANK).is_none() && variable(ENV_SEGMENT).is_none() {
         return match other_launcher() {
-            Some((by, library)) => foreign_job(by, &library),
+            Some((by, library)) => foreign_job(by, &library)
+                .inspect_err(|_| foreign::end_job_at_exit(number(PMI_DESCRIPTOR).ok())),
             None => alone(),
         };
     }
@@ -325,6 +330,16 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
         Error::NotInJob { what: what.replace(char::is_control, " ") }
     })?;
     let (rank, ranks) = (world.rank, world.size);
+    if let Some(name) = OTHER_RANKS.into_iter().find(|name| variable(name).is_some())
+        && number::<u32>(name)? != ranks
+    {
+        let what = format!(
+            "the launcher has started {} ranks ({name}), but {library} finds {ranks}, as without a \
+             launcher: let {ENV_MPI} name the libmpi_abi.so.1 of the launcher's MPI",
+            number::<u32>(name)?
+        );
+        return Err(Error::NotInJob { what });
+    }
     if ranks > MOST_FOREIGN {
         let what = format!("it has {ranks} ranks, and more than {MOST_FOREIGN} are too many");
         return Err(Error::NotInJob { what });

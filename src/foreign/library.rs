@@ -11,7 +11,10 @@ use crate::prim::give_way;
 use crate::shm::{Direction, Piece, Span, copy_overlapping, is_forked};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
+use std::io::Write;
 use std::ops::Range;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::ptr::{from_mut, from_ref, null, null_mut};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -121,6 +124,8 @@ static JOINED: OnceLock<(Functions, Library)> = OnceLock::new();
 static HANDLERS: OnceLock<[Handle; 2]> = OnceLock::new();
 /// What this rank does for others while it waits.
 static PROGRESS: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
+/// Where the launcher listens to this process, which has not joined.
+static LAUNCHER: OnceLock<UnixStream> = OnceLock::new();
 /// Set when this rank has finalized.
 static LEFT: OnceLock<()> = OnceLock::new();
 
@@ -933,9 +938,11 @@ fn watch_exit() -> std::result::Result<(), String> {
         /// glibc's `atexit` whose function gets the exit status.
         fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     }
-    #[allow(clippy::disallowed_methods, reason = "nothing is waited for: a pause at the very end")]
     extern "C" fn at_exit(status: c_int, _: *mut c_void) {
-        let Some((functions, _)) = JOINED.get().filter(|_| !is_forked()) else { return };
+        if is_forked() {
+            return;
+        }
+        let Some((functions, _)) = JOINED.get() else { return end_by_launcher(status.max(1)) };
         if status == 0 && LEFT.get().is_some() {
             // Other ranks may still access this rank's windows and wait for their sends, which a finalized
             // MPI does not serve. An error shows in what follows.
@@ -943,8 +950,7 @@ fn watch_exit() -> std::result::Result<(), String> {
             // No rank has a handle of the job any more.
             (functions.finalize)();
         } else {
-            // The rank's output is on its way through the launcher, which may drop it with the job.
-            std::thread::sleep(LAST_WORDS);
+            await_output();
             (functions.abort)(abi::COMM_WORLD, status.max(1));
         }
     }
@@ -952,6 +958,38 @@ fn watch_exit() -> std::result::Result<(), String> {
     match unsafe { on_exit(at_exit, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err("the end of the process cannot be watched".into()),
+    }
+}
+
+/// The rank's output is on its way through the launcher, which may drop it with the job.
+#[allow(clippy::disallowed_methods, reason = "nothing is waited for: a pause at the very end")]
+fn await_output() {
+    std::thread::sleep(LAST_WORDS);
+}
+
+/// This process cannot join its job, for which the other ranks wait. When it ends, the launcher ends the job, if it is
+/// one with PMI, which listens at `descriptor`.
+pub(crate) fn end_job_at_exit(descriptor: Option<RawFd>) {
+    // Another program between may have closed it.
+    let socket =
+        descriptor.filter(|number| *number > 2 && JOINED.get().is_none()).and_then(|number| {
+            // SAFETY: a number that is not -1; if it is open, no other thread closes it while a rank begins.
+            unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()
+        });
+    if let Some(launcher) = socket.map(UnixStream::from).filter(|it| it.peer_addr().is_ok())
+        && LAUNCHER.set(launcher).is_ok()
+    {
+        // If that cannot be watched, the launcher sees by itself that a rank ends.
+        let _ = watch_exit();
+    }
+}
+
+/// What `MPI_Abort` sends to a launcher with PMI, by a process without an MPI.
+fn end_by_launcher(status: c_int) {
+    if let Some(mut launcher) = LAUNCHER.get() {
+        await_output();
+        // A launcher that does not listen has ended.
+        let _ = writeln!(launcher, "cmd=abort exitcode={status}");
     }
 }
 

@@ -18,7 +18,8 @@
 //!    third, after a flush of what they announce.
 //! 4. The memory of a window must have the unified model. An operation on a dynamic window is complete when its
 //!    call returns (`attached.rs`).
-//! 5. A process that ends without finalizing aborts the job (MPI_Abort), so that no rank waits for it.
+//! 5. A process that ends without finalizing aborts the job (MPI_Abort), so that no rank waits for it. One that cannot
+//!    load the other MPI has its launcher do so.
 //! 6. Messages of the program are matched by this library. The other MPI only moves their records
 //!    (`mail.rs`). So a rank that waits here for the other MPI handles records meanwhile
 //!    ([`make_progress`]), as every wait for other ranks does.
@@ -42,7 +43,8 @@ use crate::error::{Error, Place};
 pub(crate) use attached::{AttachedRun, AttachmentHold};
 pub(crate) use comm::ForeignComm;
 pub(crate) use library::{
-    ForeignDuplicate, ForeignMessage, ForeignPart, join, leave_well, make_progress, progress,
+    ForeignDuplicate, ForeignMessage, ForeignPart, end_job_at_exit, join, leave_well,
+    make_progress, progress,
 };
 pub(crate) use mail::{is_crowded, next_record, send_record};
 pub(crate) use results::Results;

@@ -7,6 +7,7 @@
 mod abi;
 mod flights;
 mod messages;
+mod mistakes;
 mod nodes;
 mod program;
 mod simulated;
