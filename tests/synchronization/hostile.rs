@@ -2,7 +2,7 @@
 //! several threads of a rank on one window, memory that is lent, handlers and callbacks.
 #![cfg(feature = "test-hooks")]
 
-use crate::support::{spmd, universe};
+use crate::support::{needs_rmarun, spmd, universe};
 use onesided::hooks::{Event, Site, delay};
 use onesided::{ErrorClass, ErrorHandler, LockType, Op, Rank, Window, WindowMemory, WindowOptions};
 use std::sync::Arc;
@@ -17,6 +17,9 @@ fn wait_for(flag: &AtomicBool) {
 
 #[test]
 fn a_dropped_guard_unlocks_while_another_thread_waits_for_a_lock() {
+    if needs_rmarun("signals between ranks") {
+        return;
+    }
     const DROPPED: usize = 0;
     spmd(2, |world| {
         let mut window = Window::<u64>::allocate(world, 1).unwrap();
@@ -91,6 +94,9 @@ fn what_is_attached_is_kept_whatever_threads_do() {
 
 #[test]
 fn more_threads_than_a_lock_can_count_wait_all_the_same() {
+    if needs_rmarun("a delay in an accumulate") {
+        return;
+    }
     const THREADS: usize = 1100;
     spmd(1, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 16, 1).unwrap();
@@ -142,6 +148,9 @@ fn slices_are_lent_only_if_no_rank_has_the_window_by_the_engine() {
 
 #[test]
 fn a_window_is_freed_although_another_thread_is_in_a_collective() {
+    if needs_rmarun("signals between ranks") {
+        return;
+    }
     const ENTERED: usize = 0;
     spmd(2, |world| {
         let window = Window::<u64>::allocate(world, 1).unwrap();

@@ -1,6 +1,6 @@
 //! Jobs that cannot begin, and launchers that do not end: each reports why, and no rank is left.
 
-use super::{example, part};
+use super::{example, part, simulated};
 use crate::support::{mpich, mpiexec, run};
 use onesided::{LockType, Rank, Universe, WindowOptions};
 use std::io::{BufRead, BufReader};
@@ -40,6 +40,17 @@ fn a_launcher_of_which_the_library_knows_nothing_is_reported() {
         let is_clear = words.iter().all(|word| outcome.output.contains(word));
         assert!(is_clear && !outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
     }
+}
+
+#[test]
+fn a_library_that_admits_one_thread_at_a_time_is_refused() {
+    let Some(library) = simulated::library("serialized") else { return };
+    let mut rank = Command::new(example("hello"));
+    // MPI_THREAD_SERIALIZED.
+    rank.env("PMI_RANK", "0").env("ONESIDED_MPI", library).env("SIMULATED_THREADS", "2048");
+    let outcome = run(&mut rank, "hello");
+    let is_clear = outcome.output.contains("simulated grants no MPI_THREAD_MULTIPLE");
+    assert!(is_clear && !outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use super::{part, relaunched};
 use crate::building::folder;
 use onesided::prelude::*;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Ranks of a node.
@@ -77,17 +78,26 @@ fn measure() {
     comms.into_iter().for_each(|comm| comm.free().expect("an end"));
 }
 
+/// That library, compiled into a folder of that name; `None` where nothing compiles C.
+pub fn library(name: &str) -> Option<PathBuf> {
+    let library = folder(name).join("libsimulated.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/launcher/another_mpi/simulated.c");
+    match Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).output() {
+        Ok(output) => assert!(output.status.success(), "{output:?}"),
+        Err(error) => {
+            println!("skipped: no C compiler: cc: {error}");
+            return None;
+        }
+    }
+    Some(library)
+}
+
 #[test]
 fn memory_of_a_rank_of_a_large_job() {
     if part().is_some() {
         return measure();
     }
-    let library = folder("simulated").join("libsimulated.so");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/launcher/another_mpi/simulated.c");
-    match Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).output() {
-        Ok(output) => assert!(output.status.success(), "{output:?}"),
-        Err(error) => return eprintln!("skipped: no C compiler: cc: {error}"),
-    }
+    let Some(library) = library("simulated") else { return };
     println!(
         "ranks, bytes: joined, a window, after a fence, lock_all, a put to each; a communicator; the most"
     );
