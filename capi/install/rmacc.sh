@@ -101,13 +101,18 @@ if [ "$race" = yes ]; then
     esac
     # What the library has in the place of functions that copy memory or synchronise threads.
     wrapped="GOMP_atomic_end GOMP_atomic_start GOMP_barrier GOMP_barrier_cancel GOMP_critical_end
-        GOMP_critical_name_end GOMP_critical_name_start GOMP_critical_start GOMP_loop_end GOMP_loop_end_cancel
-        GOMP_ordered_end GOMP_ordered_start GOMP_parallel GOMP_parallel_loop_dynamic GOMP_parallel_loop_guided
-        GOMP_parallel_loop_maybe_nonmonotonic_runtime GOMP_parallel_loop_nonmonotonic_dynamic
-        GOMP_parallel_loop_nonmonotonic_guided GOMP_parallel_loop_nonmonotonic_runtime
-        GOMP_parallel_loop_runtime GOMP_parallel_loop_static GOMP_parallel_reductions GOMP_parallel_sections
-        GOMP_sections_end GOMP_sections_end_cancel GOMP_single_copy_end GOMP_single_copy_start GOMP_task
-        GOMP_taskgroup_end GOMP_taskloop GOMP_taskloop_ull GOMP_taskwait GOMP_taskwait_depend
+        GOMP_critical_name_end GOMP_critical_name_start GOMP_critical_start GOMP_doacross_post
+        GOMP_doacross_ull_post GOMP_doacross_ull_wait GOMP_doacross_wait GOMP_loop_doacross_dynamic_start
+        GOMP_loop_doacross_guided_start GOMP_loop_doacross_runtime_start GOMP_loop_doacross_start
+        GOMP_loop_doacross_static_start GOMP_loop_end GOMP_loop_end_cancel GOMP_loop_ull_doacross_dynamic_start
+        GOMP_loop_ull_doacross_guided_start GOMP_loop_ull_doacross_runtime_start GOMP_loop_ull_doacross_start
+        GOMP_loop_ull_doacross_static_start GOMP_ordered_end GOMP_ordered_start GOMP_parallel
+        GOMP_parallel_loop_dynamic GOMP_parallel_loop_guided GOMP_parallel_loop_maybe_nonmonotonic_runtime
+        GOMP_parallel_loop_nonmonotonic_dynamic GOMP_parallel_loop_nonmonotonic_guided
+        GOMP_parallel_loop_nonmonotonic_runtime GOMP_parallel_loop_runtime GOMP_parallel_loop_static
+        GOMP_parallel_reductions GOMP_parallel_sections GOMP_sections_end GOMP_sections_end_cancel
+        GOMP_single_copy_end GOMP_single_copy_start GOMP_task GOMP_taskgroup_end GOMP_taskloop GOMP_taskloop_ull
+        GOMP_taskwait GOMP_taskwait_depend
         _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE
         _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE
         _ZNSt6thread4joinEv cnd_timedwait cnd_wait memcpy memmove memset mtx_lock mtx_timedlock mtx_trylock

@@ -2,8 +2,8 @@
 //!
 //! A team and what its threads synchronise by are objects. The threads of a region begin after what its master has
 //! released, and the master goes on after what they have. A task is a thread of its own: it begins after what its
-//! creator had done, and is ordered before what follows a barrier, a taskwait or the end of a taskgroup. Loops whose
-//! iterations wait for each other (`ordered(n)` with `depend`) are not followed.
+//! creator had done, and is ordered before what follows a barrier, a taskwait or the end of a taskgroup. Of loops whose
+//! iterations wait for each other (`ordered(n)` with `depend`) some iterations share an object.
 
 use super::real;
 use onesided::engine::race;
@@ -39,10 +39,19 @@ struct Place {
     team: usize,
     /// Barriers of the team that this thread has passed.
     barriers: usize,
+    /// How many loops of its latest `ordered(n)` there are one in another.
+    loops: usize,
+}
+
+impl Place {
+    /// At the beginning of a region or a task of a team.
+    const fn new(team: usize) -> Place {
+        Place { team, barriers: 0, loops: 0 }
+    }
 }
 
 thread_local! {
-    static PLACE: Cell<Place> = const { Cell::new(Place { team: 0, barriers: 0 }) };
+    static PLACE: Cell<Place> = const { Cell::new(Place::new(0)) };
     /// The task that this thread has run last.
     static RUN: Cell<usize> = const { Cell::new(0) };
 }
@@ -63,7 +72,7 @@ struct Team {
 /// What each thread of a region runs.
 extern "C" fn region(team: *mut c_void) {
     let address = team.addr();
-    let outer = PLACE.replace(Place { team: address, barriers: 0 });
+    let outer = PLACE.replace(Place::new(address));
     race::thread_began(object(By::Begin));
     // SAFETY: of `parallel`, which waits for the end of all threads.
     let Team { function, data, .. } = unsafe { &*team.cast::<Team>() };
@@ -119,7 +128,7 @@ regions! {
 
 /// Passes a barrier of the team by `real`.
 fn barrier(real: impl FnOnce() -> bool) -> bool {
-    let Place { team, barriers } = PLACE.get();
+    let Place { team, barriers, loops } = PLACE.get();
     if team == 0 {
         return real();
     }
@@ -128,7 +137,7 @@ fn barrier(real: impl FnOnce() -> bool) -> bool {
     let is_cancelled = real();
     race::acquired(of_this);
     race::acquired(object(By::Tasks));
-    PLACE.set(Place { team, barriers: barriers + 1 });
+    PLACE.set(Place { team, barriers: barriers + 1, loops });
     is_cancelled
 }
 
@@ -236,6 +245,73 @@ extern "C" fn __wrap_GOMP_taskwait_depend(addresses: usize) {
     race::acquired(object(By::Tasks));
 }
 
+/// The most loops of `ordered(n)`.
+const MOST_LOOPS: usize = 8;
+/// Iterations with objects of their own; those with the same remainder share one, so less is reported.
+const ITERATIONS: usize = 1 << 12;
+
+/// The object of an iteration of `ordered(n)`. No address is as large.
+fn iteration(numbers: impl Iterator<Item = c_long>) -> usize {
+    let number = numbers.fold(0, |all: usize, one| all.wrapping_mul(61).wrapping_add(one as usize));
+    !(usize::MAX >> 1) + number % ITERATIONS
+}
+
+/// A thread begins its share of loops of which iterations wait for others: how many there are one in another, and up to seven
+/// more arguments.
+macro_rules! ordered_loops {
+    ($($name:ident $real:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(
+            loops: c_uint, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long, g: c_long,
+        ) -> bool {
+            PLACE.set(Place { loops: (loops as usize).min(MOST_LOOPS), ..PLACE.get() });
+            let real = real!($real, fn(c_uint, c_long, c_long, c_long, c_long, c_long, c_long, c_long) -> bool);
+            real(loops, a, b, c, d, e, f, g)
+        }
+    )*};
+}
+
+ordered_loops! {
+    __wrap_GOMP_loop_doacross_start c"GOMP_loop_doacross_start";
+    __wrap_GOMP_loop_doacross_static_start c"GOMP_loop_doacross_static_start";
+    __wrap_GOMP_loop_doacross_dynamic_start c"GOMP_loop_doacross_dynamic_start";
+    __wrap_GOMP_loop_doacross_guided_start c"GOMP_loop_doacross_guided_start";
+    __wrap_GOMP_loop_doacross_runtime_start c"GOMP_loop_doacross_runtime_start";
+    __wrap_GOMP_loop_ull_doacross_start c"GOMP_loop_ull_doacross_start";
+    __wrap_GOMP_loop_ull_doacross_static_start c"GOMP_loop_ull_doacross_static_start";
+    __wrap_GOMP_loop_ull_doacross_dynamic_start c"GOMP_loop_ull_doacross_dynamic_start";
+    __wrap_GOMP_loop_ull_doacross_guided_start c"GOMP_loop_ull_doacross_guided_start";
+    __wrap_GOMP_loop_ull_doacross_runtime_start c"GOMP_loop_ull_doacross_runtime_start";
+}
+
+/// An iteration whose numbers are there is over, and others may wait for it; this thread waits for that with those numbers.
+macro_rules! iterations {
+    ($($over:ident $real_over:literal $wait:ident $real_wait:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $over(numbers: *const c_long) {
+            // SAFETY: the compiler has a number for each loop there.
+            let at = |of: usize| unsafe { *numbers.wrapping_add(of) };
+            race::released(iteration((0..PLACE.get().loops).map(at)));
+            real!($real_over, fn(*const c_long))(numbers);
+        }
+
+        #[unsafe(no_mangle)]
+        extern "C" fn $wait(
+            a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long, g: c_long, h: c_long,
+        ) {
+            let real = real!($real_wait, fn(c_long, c_long, c_long, c_long, c_long, c_long, c_long, c_long));
+            real(a, b, c, d, e, f, g, h);
+            let numbers: [c_long; MOST_LOOPS] = [a, b, c, d, e, f, g, h];
+            race::acquired(iteration(numbers.into_iter().take(PLACE.get().loops)));
+        }
+    )*};
+}
+
+iterations! {
+    __wrap_GOMP_doacross_post c"GOMP_doacross_post" __wrap_GOMP_doacross_wait c"GOMP_doacross_wait";
+    __wrap_GOMP_doacross_ull_post c"GOMP_doacross_ull_post" __wrap_GOMP_doacross_ull_wait c"GOMP_doacross_ull_wait";
+}
+
 /// One thread has run what the others get the results of.
 #[unsafe(no_mangle)]
 extern "C" fn __wrap_GOMP_single_copy_start() -> *mut c_void {
@@ -285,7 +361,7 @@ extern "C" fn run(head: *mut c_void) {
     // SAFETY: it is there until its task has run, or all of its loop's.
     let task = unsafe { &*address };
     let data = head.wrapping_byte_add(task.offset);
-    let outer = PLACE.replace(Place { team: task.team, barriers: 0 });
+    let outer = PLACE.replace(Place::new(task.team));
     race::run_task((address.addr(), object(By::Tasks)), || {
         task.depends.iter().for_each(|of| race::acquired(*of));
         if task.is_of_loop {

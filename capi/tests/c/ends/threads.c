@@ -171,6 +171,53 @@ static int of_one_rank(const char *name)
         }
         return 1;
     }
+    CASE("iterations that depend") {
+#pragma omp parallel for ordered(1) num_threads(2) schedule(static, 1)
+        for (int k = 0; k < 2; k++) {
+#pragma omp ordered depend(sink : k - 1)
+            k ? read_it() : get_it();
+#pragma omp ordered depend(source)
+        }
+        return 1;
+    }
+    CASE("unordered iterations") {
+#pragma omp parallel for ordered(1) num_threads(2) schedule(static, 1)
+        for (int k = 0; k < 2; k++) {
+#pragma omp ordered depend(sink : k - 2)
+            k ? read_it() : get_it();
+#pragma omp ordered depend(source)
+        }
+        return 1;
+    }
+    CASE("iterations of two loops that depend") {
+#pragma omp parallel for ordered(2) num_threads(2) schedule(dynamic, 1)
+        for (unsigned long k = 1; k < 3; k++)
+            for (long i = 3; i < 5; i++) {
+#pragma omp ordered depend(sink : k - 1, i)
+                if (i == 4)
+                    k == 2 ? read_it() : get_it();
+#pragma omp ordered depend(source)
+            }
+        return 1;
+    }
+    CASE("unordered iterations of two loops") {
+        int signalled = 0;
+#pragma omp parallel for ordered(2) num_threads(2) schedule(static, 1)
+        for (int k = 0; k < 2; k++)
+            for (int i = 0; i < 2; i++) {
+                if (k == 1 && i == 0)
+                    await_one(&signalled);
+#pragma omp ordered depend(sink : k - 1, i)
+                if (k == 0 && i == 1)
+                    get_it();
+                if (k == 1 && i == 0)
+                    read_it();
+#pragma omp ordered depend(source)
+                if (k == 0 && i == 1)
+                    signal_one(&signalled);
+            }
+        return 1;
+    }
     CASE("unordered loop") {
 #pragma omp parallel for num_threads(2) schedule(static, 1)
         for (int k = 0; k < 2; k++)
