@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::check::{Checker, Frequency};
 use crate::error::{Error, Place, Result};
 use crate::foreign;
-use crate::launch::{self, Figures, JobWatch, Membership};
+use crate::launch::{self, Figures, JobLauncher, JobWatch, Membership};
 use crate::prim::{
     Account, Awaited, AwaitedKind, Backoff, Failure, JobFailed, ParkWord, Placement, Progress,
     Step, WaitLog, WaitRecord, Waiter, Word32, has_binding, monotonic, step,
@@ -61,11 +61,12 @@ impl Progress for Context {
 pub(crate) struct Context {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
-    /// The world of the other MPI, if its launcher has started the job. The segment is then this
-    /// process's alone.
+    /// The world of another MPI, if that carries what ranks exchange. The segment is then this process's
+    /// alone.
     pub(crate) foreign: Option<foreign::ForeignComm>,
     /// The first rank of the job that shares memory with this one.
     pub(crate) node: u32,
+    pub(crate) launcher: Option<JobLauncher>,
     /// The rank of this process in the segment.
     pub(crate) here: u32,
     pub(crate) segment: Arc<Segment>,
@@ -110,7 +111,7 @@ impl Context {
         let here = if member.foreign.is_some() { 0 } else { member.rank };
         let slot = segment.place(segment.slot_offset(here))?;
         let notice = Arc::new(member.notice);
-        let job = JobWatch::new(member.rank, &segment, &notice, launch::launcher());
+        let job = JobWatch::new(member.rank, &segment, &notice, member.launcher);
         let job = Arc::new(job);
         let look = {
             let job = job.clone();
@@ -124,6 +125,7 @@ impl Context {
             ranks: member.ranks,
             foreign: member.foreign,
             node: member.node,
+            launcher: member.launcher,
             here,
             backoff: Backoff::at(Placement::join(here, Arc::new(SegmentPlacement::new(&segment)?)))
                 .looking(move || job.look())
@@ -203,8 +205,8 @@ impl Context {
             return Err(Error::NotInJob { what });
         }
         self.slot.pid.store(std::process::id());
-        // Without a launcher no process looks any more.
-        if self.foreign.is_none() && launch::launcher().is_some() {
+        // No process but rmarun's looks any more.
+        if matches!(self.launcher, Some(JobLauncher::Supervisor(_))) {
             self.calls.look(monotonic());
         }
         Ok(())
@@ -238,9 +240,7 @@ impl Context {
             statistics.leave();
         }
         self.slot.finished.set();
-        if self.foreign.is_some() {
-            foreign::leave_well();
-        }
+        foreign::leave_well();
         step(Step::Finished);
     }
 

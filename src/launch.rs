@@ -8,6 +8,7 @@
 
 #[cfg(feature = "test-hooks")]
 pub(crate) mod fault;
+mod node;
 mod observe;
 mod trace;
 mod watch;
@@ -52,7 +53,7 @@ const ENV_LAUNCHER: &str = "ONESIDED_LAUNCHER";
 const ENV_SEGMENT: &str = "ONESIDED_SEGMENT_FD";
 const ENV_NOTICE: &str = "ONESIDED_NOTICE_FD";
 const ENV_NONCE: &str = "ONESIDED_NONCE";
-/// Segment size of a job of one rank without a launcher, in bytes.
+/// Segment size of a job that rmarun has not started, in bytes.
 const ENV_SEGMENT_SIZE: &str = "ONESIDED_SEGMENT_SIZE";
 /// Device and inode of the pipe that rmarun shows at a terminal. So a process that has inherited the
 /// variable but not the pipe does not mistake its own output for it.
@@ -60,6 +61,8 @@ const ENV_TERMINAL: &str = "ONESIDED_TERMINAL";
 
 /// The library of the other MPI in a job that its launcher has started, or `none`.
 const ENV_MPI: &str = "ONESIDED_MPI";
+/// What ranks of one node have in a job of another MPI: `shared` (as without it) or `none`.
+const ENV_NODE: &str = "ONESIDED_NODE";
 /// The variables that launchers of other MPIs set: those with PMI or PMIx, such as MPICH's and Slurm's,
 /// and Open MPI's.
 const OTHER_LAUNCHERS: [&str; 3] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"];
@@ -138,6 +141,18 @@ impl Job {
         on_failure: OnFailure,
         observed: Observation,
     ) -> Result<Job> {
+        let began = watch::began(std::process::id());
+        Job::watched(ranks, kind, bytes, (on_failure, began), observed)
+    }
+
+    /// [`Job::create`] for a launcher that began at that time.
+    fn watched(
+        ranks: u32,
+        kind: &SegmentKind,
+        bytes: Option<u64>,
+        (on_failure, began): (OnFailure, u64),
+        observed: Observation,
+    ) -> Result<Job> {
         if ranks == 0 || ranks > MAX_RANKS {
             let what = format!("a job has from 1 to {MAX_RANKS} ranks, not {ranks}");
             return Err(Error::NotInJob { what });
@@ -148,7 +163,7 @@ impl Job {
         let nonce = nonce()?;
         let segment = Segment::create(File::create(&kind, bytes)?, layout, bytes, nonce)?;
         let continues = on_failure == OnFailure::Continue;
-        let notice = NoticeBoard::create(&kind, nonce, ranks, continues, watch::began())?;
+        let notice = NoticeBoard::create(&kind, nonce, ranks, continues, began)?;
         Ok(Job { segment, notice, ranks, nonce })
     }
 
@@ -246,15 +261,39 @@ fn uncombined(ranks: u32) -> u32 {
     if has_cores { MOST_WITHOUT_TREE } else { u32::MAX }
 }
 
+/// The process from which all ranks descend that share a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobLauncher {
+    /// The supervisor of rmarun, by its number.
+    Supervisor(u32),
+    /// One of another MPI's launcher, if it is known.
+    Other(Option<u32>),
+}
+
+impl JobLauncher {
+    fn pid(self) -> Option<u32> {
+        match self {
+            JobLauncher::Supervisor(pid) => Some(pid),
+            JobLauncher::Other(pid) => pid,
+        }
+    }
+
+    /// Allows the other ranks of the job to access the private memory of this process.
+    pub(crate) fn admit_ranks(self) {
+        let _ = self.pid().map(admit);
+    }
+}
+
 /// A rank's half of a job.
 pub(crate) struct Membership {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
-    /// The world, if another MPI's launcher has started the job. The segment then belongs to this
+    /// The world of another MPI, if that carries what ranks exchange. The segment then belongs to this
     /// process alone, whose rank in it is 0.
     pub(crate) foreign: Option<foreign::ForeignComm>,
     /// The first rank of those that share memory with this one.
     pub(crate) node: u32,
+    pub(crate) launcher: Option<JobLauncher>,
     pub(crate) segment: Segment,
     pub(crate) notice: NoticeBoard,
 }
@@ -308,7 +347,8 @@ pub(crate) fn join() -> Result<Membership> {
         inherit(number(ENV_SEGMENT)?, launcher, true, |file| Segment::attach(file, ranks, nonce))?;
     let notice =
         inherit(number(ENV_NOTICE)?, launcher, false, |file| NoticeBoard::attach(file, nonce))?;
-    Ok(Membership { rank, ranks, foreign: None, node: 0, segment, notice })
+    let launcher = Some(JobLauncher::Supervisor(launcher));
+    Ok(Membership { rank, ranks, foreign: None, node: 0, launcher, segment, notice })
 }
 
 /// The variable of another MPI's launcher, and the library to load.
@@ -344,6 +384,9 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
         let what = format!("it has {ranks} ranks, and more than {MOST_FOREIGN} are too many");
         return Err(Error::NotInJob { what });
     }
+    if let Some(member) = node::share(&world, node)? {
+        return Ok(member);
+    }
     Ok(Membership { rank, ranks, foreign: Some(world), node, ..alone()? })
 }
 
@@ -372,20 +415,6 @@ impl TestJob {
     /// The variable that names it.
     pub fn variable(self) -> (&'static str, String) {
         (ENV_TEST, format!("{}:{}", self.place, self.test))
-    }
-}
-
-/// The process that has started this one, if one has.
-pub(crate) fn launcher() -> Option<u32> {
-    variable(ENV_RANK)?;
-    number(ENV_LAUNCHER).ok()
-}
-
-/// Allows the other ranks of the job, which descend from the launcher, to access the private memory of
-/// this process.
-pub(crate) fn admit_ranks() {
-    if let Ok(launcher) = number(ENV_LAUNCHER) {
-        admit(launcher);
     }
 }
 
@@ -418,15 +447,17 @@ fn arm(rank: u32) -> Result<()> {
     Ok(())
 }
 
+/// The size of the segment by the environment.
+fn given_size() -> Result<Option<u64>> {
+    variable(ENV_SEGMENT_SIZE).map(|_| number(ENV_SEGMENT_SIZE)).transpose()
+}
+
 fn alone() -> Result<Membership> {
     arm(0)?;
-    let bytes = match variable(ENV_SEGMENT_SIZE) {
-        Some(_) => Some(number(ENV_SEGMENT_SIZE)?),
-        None => None,
-    };
-    let job = Job::create(1, &SegmentKind::Memfd, bytes, OnFailure::End, Observation::default())?;
+    let (kind, bytes) = (SegmentKind::Memfd, given_size()?);
+    let job = Job::create(1, &kind, bytes, OnFailure::End, Observation::default())?;
     let (segment, notice) = (job.segment, job.notice);
-    Ok(Membership { rank: 0, ranks: 1, foreign: None, node: 0, segment, notice })
+    Ok(Membership { rank: 0, ranks: 1, foreign: None, node: 0, launcher: None, segment, notice })
 }
 
 /// Makes `descriptor` inheritable by a child process; for use between fork and exec.

@@ -126,7 +126,7 @@ impl ForeignComm {
     }
 
     /// Whether `mine` is true on all ranks. Collective; blocks until every rank has called it.
-    pub(super) fn all_agree(&self, mine: bool) -> ForeignResult<bool> {
+    pub(crate) fn all_agree(&self, mine: bool) -> ForeignResult<bool> {
         let mut all = vec![0; self.size as usize];
         self.allgather(&[u8::from(mine)], &mut all)?;
         Ok(all.iter().all(|one| *one == 1))

@@ -925,7 +925,7 @@ pub(crate) fn make_progress(progress: impl Fn() + Send + Sync + 'static) {
     let _ = PROGRESS.set(Box::new(progress));
 }
 
-/// Records that this rank has dropped its handles of the job. `MPI_Finalize` follows at the end of the
+/// Records that this rank has dropped its handles of the job. If that is one of another MPI, `MPI_Finalize` follows at the end of the
 /// process, if that succeeds. It is not called here: it waits for ranks that might be waiting for this
 /// one, if this one is failing.
 pub(crate) fn leave_well() {

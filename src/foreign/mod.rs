@@ -59,6 +59,11 @@ pub(crate) struct ForeignError {
 }
 
 impl ForeignError {
+    /// The message of the other MPI.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     #[cold]
     pub(crate) fn at(self, at: Place) -> Error {
         Error::of_foreign(at, self.class, &self.text)

@@ -3,10 +3,13 @@
 //! The launcher ends a job if its segment is damaged or if one half of the launcher has died. When the
 //! supervisor dies, the kernel ends the ranks that it has started. That does not cover a launcher that is
 //! stopped, slow or completely dead, nor a rank below a shell or a debugger, which is not the
-//! supervisor's child. So a sleeping rank checks by itself, and ends if the fault lasts.
+//! supervisor's child. So a sleeping rank checks by itself, and ends if the fault lasts. Where another MPI's launcher
+//! has started the ranks, it also looks whether these still exist: that launcher may leave the others alone.
 
+use super::JobLauncher;
 use crate::shm::{NoticeBoard, STAT_BYTES, Segment, kill_this_process, stat_of, takes_output};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +17,8 @@ use std::time::{Duration, Instant};
 const LASTS: Duration = Duration::from_secs(1);
 /// How often a rank looks for the launcher. (It looks at the segment each time.)
 const LOOKS_EVERY: Duration = Duration::from_millis(500);
+/// Ranks that are looked at with another MPI's launcher, in turn.
+const RANKS_AT_ONCE: u32 = 16;
 
 /// What a rank can see of its job.
 pub(crate) struct JobWatch {
@@ -21,12 +26,16 @@ pub(crate) struct JobWatch {
     segment: Arc<Segment>,
     /// `None` if it cannot be seen: without a launcher, without /proc, or in another namespace.
     launcher: Option<Launcher>,
+    /// Whether no launcher of this library reports ranks that fail.
+    looks_at_ranks: bool,
     seen: Mutex<Seen>,
 }
 
 struct Seen {
     /// When the launcher was looked for.
     looked: Instant,
+    /// The rank that is looked at next.
+    next: u32,
     /// Since when the job has had a fault, and which.
     fault: Option<(Instant, LauncherFault)>,
 }
@@ -36,11 +45,13 @@ enum LauncherFault {
     Damaged,
     SupervisorDied,
     GuardDied,
+    OtherDied,
+    RankDied(u32),
 }
 
 impl LauncherFault {
-    fn sentence(self) -> &'static str {
-        match self {
+    fn sentence(self) -> String {
+        let sentence = match self {
             LauncherFault::Damaged => {
                 "the job's segment is damaged: something, most likely a rank that writes where it \
                  should not, has written over its beginning, and the launcher does not end the job"
@@ -50,21 +61,27 @@ impl LauncherFault {
                 "the launcher of the job was killed (its guard), and its supervisor does not end \
                  the job"
             }
-        }
+            LauncherFault::OtherDied => "the launcher of the job has ended",
+            LauncherFault::RankDied(rank) => {
+                return format!("rank {rank} has ended without leaving the job");
+            }
+        };
+        sentence.to_owned()
     }
 }
 
 impl JobWatch {
-    /// The watch of the rank `rank`, whose launcher is the process `launcher`.
+    /// The watch of the rank `rank`.
     pub(crate) fn new(
         rank: u32,
         segment: &Arc<Segment>,
         notice: &NoticeBoard,
-        launcher: Option<u32>,
+        launcher: Option<JobLauncher>,
     ) -> JobWatch {
-        let launcher = launcher.and_then(|pid| Launcher::find(pid, notice.began()));
-        let seen = Mutex::new(Seen { looked: Instant::now(), fault: None });
-        JobWatch { rank, segment: segment.clone(), launcher, seen }
+        let looks_at_ranks = matches!(launcher, Some(JobLauncher::Other(_)));
+        let launcher = launcher.and_then(|launcher| Launcher::find(launcher, notice.began()));
+        let seen = Mutex::new(Seen { looked: Instant::now(), next: 0, fault: None });
+        JobWatch { rank, segment: segment.clone(), launcher, looks_at_ranks, seen }
     }
 
     /// Ends this process if the job has had a fault for so long that no other process will end it.
@@ -75,7 +92,8 @@ impl JobWatch {
             true if seen.fault.is_none() && seen.looked.elapsed() < LOOKS_EVERY => None,
             true => {
                 seen.looked = Instant::now();
-                self.launcher.as_ref().and_then(Launcher::fault)
+                let of_launcher = self.launcher.as_ref().and_then(Launcher::fault);
+                of_launcher.or_else(|| self.dead_rank(&mut seen).map(LauncherFault::RankDied))
             }
         };
         seen.fault = fault.map(|now| match seen.fault {
@@ -87,6 +105,30 @@ impl JobWatch {
         {
             self.end(fault);
         }
+    }
+
+    /// A rank that has ended without leaving the job: of the next ones, or the one that was found before.
+    fn dead_rank(&self, seen: &mut Seen) -> Option<u32> {
+        if !self.looks_at_ranks {
+            return None;
+        }
+        let ranks = self.segment.layout().ranks;
+        let first = match seen.fault {
+            Some((_, LauncherFault::RankDied(rank))) => rank,
+            _ => seen.next,
+        };
+        let mut some = (0..RANKS_AT_ONCE.min(ranks)).map(|i| (first + i) % ranks);
+        seen.next = (first + RANKS_AT_ONCE) % ranks;
+        some.find(|rank| self.is_dead(*rank))
+    }
+
+    fn is_dead(&self, rank: u32) -> bool {
+        let Ok(slot) = self.segment.slot(rank) else { return false };
+        // Stored before it may leave.
+        let pid = slot.pid.load();
+        pid != 0
+            && !slot.finished.is_set()
+            && Stat::of(pid).is_ok_and(|stat| stat.is_none_or(|stat| stat.is_dead))
     }
 
     /// Reports why and ends the process, without what the program does at its end: it might wait for other
@@ -102,23 +144,26 @@ impl JobWatch {
     }
 }
 
-/// The supervisor, and the guard by being its parent.
+/// The supervisor, and the guard by being its parent; or a process of another MPI's launcher.
 struct Launcher {
     pid: u32,
     began: u64,
-    guard: u32,
+    guard: Option<u32>,
     /// This process, and when it began. If that cannot be read, neither can the launcher's state.
     own: (u32, u64),
 }
 
 impl Launcher {
-    /// The process `pid`, if it began at `began`. In another namespace the number may be another
+    /// The process of that number, if it began at `began`. In another namespace the number may be another
     /// process's.
-    fn find(pid: u32, began: u64) -> Option<Launcher> {
+    fn find(launcher: JobLauncher, began: u64) -> Option<Launcher> {
+        let pid = launcher.pid()?;
         let own = std::process::id();
         let own = (own, Stat::of(own).ok()??.began);
         let now = Stat::of(pid).ok()??;
-        (now.began == began).then_some(Launcher { pid, began, guard: now.parent, own })
+        // Another MPI's may change its parent.
+        let guard = matches!(launcher, JobLauncher::Supervisor(_)).then_some(now.parent);
+        (now.began == began).then_some(Launcher { pid, began, guard, own })
     }
 
     /// Its state; `None` if it is unknown, because this process has no descriptor left, or another /proc,
@@ -126,8 +171,12 @@ impl Launcher {
     fn fault(&self) -> Option<LauncherFault> {
         let now = Stat::of(self.pid).ok()?;
         match now.filter(|now| now.began == self.began && !now.is_dead) {
-            None => self.sees_itself().then_some(LauncherFault::SupervisorDied),
-            Some(now) if now.parent != self.guard => Some(LauncherFault::GuardDied),
+            None if !self.sees_itself() => None,
+            None if self.guard.is_some() => Some(LauncherFault::SupervisorDied),
+            None => Some(LauncherFault::OtherDied),
+            Some(now) if self.guard.is_some_and(|guard| guard != now.parent) => {
+                Some(LauncherFault::GuardDied)
+            }
             Some(_) => None,
         }
     }
@@ -162,10 +211,27 @@ impl Stat {
     }
 }
 
-/// When this process began, as the kernel counts it. That distinguishes it from other processes with its
-/// number.
-pub(super) fn began() -> u64 {
-    Stat::of(std::process::id()).ok().flatten().map_or(0, |stat| stat.began)
+/// When the process began, as the kernel counts it. That distinguishes it from other processes with its
+/// number. Zero if that is unknown.
+pub(super) fn began(pid: u32) -> u64 {
+    Stat::of(pid).ok().flatten().map_or(0, |stat| stat.began)
+}
+
+/// The namespace of the numbers by which this process knows others; zero if that is unknown.
+pub(super) fn namespace() -> u64 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
+}
+
+/// Processes from which one descends that are looked at.
+pub(super) const ANCESTORS: usize = 16;
+
+/// The processes from which this one descends, the nearest first; zeros behind those that it sees.
+pub(super) fn ancestors() -> [u32; ANCESTORS] {
+    let parent = |pid: &u32| Some(Stat::of(*pid).ok()??.parent).filter(|parent| *parent != 0);
+    let mut ancestors = [0; ANCESTORS];
+    let chain = std::iter::successors(parent(&std::process::id()), parent);
+    ancestors.iter_mut().zip(chain).for_each(|(place, pid)| *place = pid);
+    ancestors
 }
 
 #[cfg(test)]
@@ -176,15 +242,21 @@ mod tests {
     fn a_process_is_told_from_others_by_its_beginning() {
         let own = Stat::of(std::process::id()).unwrap().unwrap();
         assert!(!own.is_dead && own.parent == std::os::unix::process::parent_id());
-        assert!(Launcher::find(std::process::id(), own.began + 1).is_none());
-        let found = Launcher::find(std::process::id(), own.began).unwrap();
+        let this = std::process::id();
+        assert!(Launcher::find(JobLauncher::Supervisor(this), own.began + 1).is_none());
+        let found = Launcher::find(JobLauncher::Supervisor(this), own.began).unwrap();
         assert_eq!(found.fault(), None);
-        let orphan = Launcher { guard: own.parent + 1, ..found };
+        let orphan = Launcher { guard: Some(own.parent + 1), ..found };
         assert_eq!(orphan.fault(), Some(LauncherFault::GuardDied));
         let gone = Launcher { began: 1, ..orphan };
         assert_eq!(gone.fault(), Some(LauncherFault::SupervisorDied));
         let blind = Launcher { own: (gone.own.0, 1), ..gone };
         assert_eq!(blind.fault(), None);
+        let other = Launcher::find(JobLauncher::Other(Some(this)), own.began).unwrap();
+        assert_eq!((other.guard, other.fault()), (None, None));
+        let gone = Launcher { began: 1, ..other };
+        assert_eq!(gone.fault(), Some(LauncherFault::OtherDied));
+        assert_eq!(ancestors()[0], own.parent);
     }
 
     #[test]

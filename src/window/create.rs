@@ -9,7 +9,7 @@ use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
 use crate::foreign::ForeignPart;
 use crate::group::Rank;
-use crate::launch;
+use crate::launch::JobLauncher;
 use crate::mail::serve;
 use crate::shm::{Part, Parts, Process, Span, is_gone};
 use bytemuck::{Pod, Zeroable};
@@ -119,7 +119,7 @@ fn offer(comm: &Comm, start: *mut u8, bytes: u64, disp_unit: u64) -> Offer {
 /// Lets the other ranks of the job reach the private memory of this one.
 fn admit(comm: &Comm) {
     if comm.size() > 1 {
-        launch::admit_ranks();
+        let _ = comm.context().launcher.map(JobLauncher::admit_ranks);
         serve(comm.context());
     }
 }

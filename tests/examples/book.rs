@@ -1,7 +1,7 @@
 //! The programs of the book print what the book shows.
 
 use super::{ours, program, run_with, succeeds};
-use crate::support::{self, Outcome, mpich, mpiexec};
+use crate::support::{self, NODE, Outcome, WAYS, mpich, mpiexec};
 use std::fs;
 
 /// The output that the book shows of a program.
@@ -33,12 +33,12 @@ fn the_programs_of_the_book_print_what_it_shows() {
 #[test]
 fn the_programs_of_the_book_print_the_same_under_another_mpi() {
     let Some(mpich) = mpich() else { return };
-    for name in PROGRAMS {
+    for (name, way) in PROGRAMS.into_iter().flat_map(|name| WAYS.map(|way| (name, way))) {
         let mut command = mpiexec(&mpich, 4);
-        command.arg(program(&format!("book-{name}")));
+        command.env(NODE, way).arg(program(&format!("book-{name}")));
         let Outcome { status, output } = support::run(&mut command, name);
-        assert!(status.success(), "{name}: {output}");
-        assert_eq!(sorted(&output), sorted(&shown(name)), "{name}");
+        assert!(status.success(), "{name}, {way}: {output}");
+        assert_eq!(sorted(&output), sorted(&shown(name)), "{name}, {way}");
     }
 }
 

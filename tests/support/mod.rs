@@ -202,6 +202,11 @@ pub fn mpich() -> Option<PathBuf> {
     prefix
 }
 
+/// The variable that chooses what ranks of one node have under another MPI's launcher, and its values: a segment of
+/// this library, or the other MPI for everything.
+pub const NODE: &str = "ONESIDED_NODE";
+pub const WAYS: [&str; 2] = ["shared", "none"];
+
 /// How the ranks of a job of another MPI reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nodes {

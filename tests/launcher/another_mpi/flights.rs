@@ -4,7 +4,7 @@
 
 use super::{part, relaunched, same_digests};
 use crate::building::folder;
-use crate::support::{Nodes, is_intel, mpich, mpiexec_on};
+use crate::support::{NODE, Nodes, is_intel, mpich, mpiexec_on};
 use onesided::prelude::*;
 use onesided::{FenceAssert, LockAssert, Result, Shape};
 use std::path::Path;
@@ -191,7 +191,8 @@ fn a_leaked_guard_leaves_its_buffers_alone() {
         return leaks(universe.world()).expect("a program without mistakes");
     }
     let Some(mpich) = mpich() else { return };
-    let outcome = relaunched(mpiexec_on(&mpich, 2, Nodes::Network), "leaks");
+    let mut launcher = mpiexec_on(&mpich, 2, Nodes::Network);
+    let outcome = relaunched(launcher.env(NODE, "none"), "leaks");
     assert!(outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
 }
 
@@ -265,7 +266,7 @@ fn operations_that_are_completed_together_take_one_flush() {
     let Some(library) = counting(&mpich) else { return };
     let flushes = |how: &str, nodes: u32| -> usize {
         let mut command = mpiexec_on(&mpich, 2, Nodes::Of(nodes));
-        command.env("ONESIDED_MPI", &library);
+        command.env("ONESIDED_MPI", &library).env(NODE, "none");
         let outcome = relaunched(command, how);
         let numbers = outcome.output.lines().filter_map(|line| line.split("flushes ").nth(1));
         let numbers: Vec<usize> = numbers.map(|number| number.parse().expect("a number")).collect();

@@ -8,16 +8,20 @@ mod abi;
 mod flights;
 mod messages;
 mod mistakes;
+mod near;
 mod nodes;
 mod program;
 mod simulated;
 mod waits;
 
-use crate::support::{Nodes, Outcome, mpich, mpiexec, mpiexec_on, run};
+use crate::support::{NODE, Nodes, Outcome, WAYS, mpich, mpiexec, mpiexec_on, run};
+use nix::sys::signal::{Signal, raise};
 use onesided::engine::{ExposedBytes, Win};
 use onesided::{Comm, Error, ErrorClass, Group, LockType, Op, Rank, Universe, WindowOptions};
+use std::borrow::BorrowMut;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 const RANKS: [u32; 3] = [1, 2, 4];
 /// The variable with what a rank is.
@@ -35,15 +39,27 @@ fn example(name: &str) -> PathBuf {
     program
 }
 
-fn ran(mpich: &Path, ranks: u32, name: &str, arguments: &[&str]) -> Outcome {
-    run(mpiexec(mpich, ranks).arg(example(name)).args(arguments), name)
-}
-
 #[track_caller]
 fn succeeds(mpich: &Path, ranks: u32, name: &str, arguments: &[&str], expected: &str) {
-    let Outcome { status, output } = ran(mpich, ranks, name, arguments);
-    let shown = format!("{ranks} x {name} {arguments:?}, {status}:\n{output}");
-    assert!(status.success() && output.contains(expected), "{shown}");
+    for way in WAYS {
+        let mut launcher = mpiexec(mpich, ranks);
+        let command = launcher.env(NODE, way).arg(example(name)).args(arguments);
+        let Outcome { status, output } = run(command, name);
+        let shown = format!("{ranks} x {name} {arguments:?}, {way}, {status}:\n{output}");
+        assert!(status.success() && output.contains(expected), "{shown}");
+    }
+}
+
+/// This test in that number of ranks, by each way.
+#[track_caller]
+fn succeeds_both_ways(ranks: u32, part: &str) {
+    let Some(mpich) = mpich() else { return };
+    for way in WAYS {
+        let mut launcher = mpiexec(&mpich, ranks);
+        launcher.env(NODE, way);
+        let Outcome { status, output } = relaunched(launcher, part);
+        assert!(status.success(), "{ranks} ranks, {way}, {status}:\n{output}");
+    }
 }
 
 #[test]
@@ -81,7 +97,8 @@ fn examples_give_the_same_results() {
 }
 
 /// This test, in ranks that `launcher` starts.
-fn relaunched(mut launcher: Command, part: &str) -> Outcome {
+fn relaunched(mut launcher: impl BorrowMut<Command>, part: &str) -> Outcome {
+    let launcher = launcher.borrow_mut();
     let name = std::thread::current().name().expect("libtest names its threads").to_owned();
     launcher.arg(std::env::current_exe().expect("the test's own path"));
     launcher.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);
@@ -138,8 +155,11 @@ fn same_digests(part: &str, is_local: bool) {
     for ranks in RANKS {
         let ours = digest(relaunched(rmarun(ranks), part));
         let nodes = if is_local { Nodes::One } else { Nodes::Network };
-        let theirs = digest(relaunched(mpiexec_on(&mpich, ranks, nodes), part));
-        assert_eq!(ours, theirs, "{ranks} ranks");
+        for way in if is_local { &WAYS[..] } else { &WAYS[1..] } {
+            let mut launcher = mpiexec_on(&mpich, ranks, nodes);
+            let theirs = digest(relaunched(launcher.env(NODE, way), part));
+            assert_eq!(ours, theirs, "{ranks} ranks, {way}");
+        }
     }
 }
 
@@ -152,7 +172,8 @@ fn what_is_not_there_is_refused_on_all_ranks_alike() {
     }
     let Some(mpich) = mpich() else { return };
     for ranks in RANKS {
-        let Outcome { status, output } = relaunched(mpiexec(&mpich, ranks), "refusals");
+        let mut launcher = mpiexec(&mpich, ranks);
+        let Outcome { status, output } = relaunched(launcher.env(NODE, "none"), "refusals");
         assert!(status.success(), "{ranks} ranks, {status}:\n{output}");
     }
 }
@@ -170,9 +191,7 @@ fn what_is_freed_is_given_back_to_the_other_mpi() {
         }
         return;
     }
-    let Some(mpich) = mpich() else { return };
-    let Outcome { status, output } = relaunched(mpiexec(&mpich, 2), "windows");
-    assert!(status.success(), "{status}:\n{output}");
+    succeeds_both_ways(2, "windows");
 }
 
 /// Threads of all ranks add to two words of rank 0, and `do_more` now and then.
@@ -228,9 +247,7 @@ fn threads_of_a_rank_use_a_window_together() {
         add_in_threads(win, [there, there + 8], &attach);
         return;
     }
-    let Some(mpich) = mpich() else { return };
-    let Outcome { status, output } = relaunched(mpiexec(&mpich, 2), "threads");
-    assert!(status.success(), "{status}:\n{output}");
+    succeeds_both_ways(2, "threads");
 }
 
 #[test]
@@ -240,11 +257,7 @@ fn threads_of_a_rank_send_and_receive_at_the_same_time() {
         messages::threads(universe.world()).expect("a program without mistakes");
         return;
     }
-    let Some(mpich) = mpich() else { return };
-    for ranks in RANKS {
-        let Outcome { status, output } = relaunched(mpiexec(&mpich, ranks), "threads");
-        assert!(status.success(), "{ranks} ranks, {status}:\n{output}");
-    }
+    RANKS.into_iter().for_each(|ranks| succeeds_both_ways(ranks, "threads"));
 }
 
 #[track_caller]
@@ -302,9 +315,15 @@ fn a_rank_that_fails_ends_the_job() {
         Some(how) => return fail(how),
     }
     let Some(mpich) = mpich() else { return };
-    for how in ["panics", "leaks", "exits"] {
-        let Outcome { status, output } = relaunched(mpiexec(&mpich, 3), how);
-        assert!(!status.success() && !output.contains("never"), "{how}, {status}:\n{output}");
+    for (how, way) in ["panics", "leaks", "exits", "is killed"]
+        .map(|how| WAYS.map(|way| (how, way)))
+        .into_iter()
+        .flatten()
+    {
+        let mut launcher = mpiexec(&mpich, 3);
+        let Outcome { status, output } = relaunched(launcher.env(NODE, way), how);
+        let shown = format!("{how}, {way}, {status}:\n{output}");
+        assert!(!status.success() && !output.contains("never"), "{shown}");
     }
 }
 
@@ -321,6 +340,11 @@ fn fail(how: &str) {
     }
     match how {
         "panics" => panic!("on purpose"),
+        "is killed" => {
+            // The others sleep by then, where ranks sleep.
+            std::thread::sleep(Duration::from_millis(200));
+            raise(Signal::SIGKILL).expect("a signal to itself");
+        }
         // Never out of the job, and then the process ends as if all were well.
         "leaks" => {
             let _retained = std::mem::ManuallyDrop::new((universe, world, win));

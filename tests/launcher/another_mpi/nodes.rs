@@ -1,7 +1,7 @@
 //! What ranks of one node have, where the job has several. Its launcher treats one machine as several nodes.
 
 use super::{part, relaunched};
-use crate::support::{Nodes, Outcome, mpich, mpiexec_on};
+use crate::support::{NODE, Nodes, Outcome, WAYS, mpich, mpiexec_on};
 use onesided::{Access, Comm, ErrorClass, Info, Op, Rank, SplitType, Universe, Window};
 
 /// Runs `program` in as many ranks, on as many nodes: rank `r` is on node `r % nodes`.
@@ -12,9 +12,12 @@ fn on_nodes(ranks: u32, nodes: u32, program: fn(&Comm, u32)) {
         return program(universe.world(), nodes.parse().expect("a number"));
     }
     let Some(mpich) = mpich() else { return };
-    let launcher = mpiexec_on(&mpich, ranks, Nodes::Of(nodes));
-    let Outcome { status, output } = relaunched(launcher, &nodes.to_string());
-    assert!(status.success(), "{ranks} ranks on {nodes} nodes, {status}:\n{output}");
+    for way in if nodes == 1 { &WAYS[..] } else { &WAYS[..1] } {
+        let mut launcher = mpiexec_on(&mpich, ranks, Nodes::Of(nodes));
+        launcher.env(NODE, way);
+        let Outcome { status, output } = relaunched(launcher, &nodes.to_string());
+        assert!(status.success(), "{ranks} ranks on {nodes} nodes, {way}, {status}:\n{output}");
+    }
 }
 
 /// Those of `comm` on the node of this rank, which has that number in the job; and their numbers.

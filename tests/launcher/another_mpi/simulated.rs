@@ -3,6 +3,7 @@
 
 use super::{part, relaunched};
 use crate::building::folder;
+use crate::support::NODE;
 use onesided::prelude::*;
 use std::path::PathBuf;
 use std::process::Command;
@@ -103,7 +104,7 @@ fn memory_of_a_rank_of_a_large_job() {
     );
     for ranks in [1, 1000, 100_000] {
         let mut rank = Command::new("env");
-        rank.env("PMI_RANK", "0").env("ONESIDED_MPI", &library);
+        rank.env("PMI_RANK", "0").env("ONESIDED_MPI", &library).env(NODE, "none");
         rank.env("SIMULATED_RANKS", ranks.to_string()).env("SIMULATED_NEAR", NEAR.to_string());
         let outcome = relaunched(rank, "measure");
         let numbers = outcome.output.lines().find_map(|line| line.split("measured ").nth(1));

@@ -47,7 +47,7 @@ pub enum Work {
     File(PathBuf),
     /// The first seed numbers under the launcher of the MPICH with that prefix; what needs
     /// memory that ranks share is left out of the programs.
-    Elsewhere { mpich: PathBuf, nodes: u32, count: u64 },
+    Elsewhere { mpich: PathBuf, nodes: u32, way: &'static str, count: u64 },
 }
 
 /// How a job ended that found something.
@@ -125,9 +125,11 @@ fn run_once(ranks: u32, work: &Work, sabotage: Sabotage) -> Result<u64, Box<Foun
 fn start(ranks: u32, work: &Work, sabotage: Sabotage, scratch: &Path) -> (Outcome, bool) {
     let name = std::thread::current().name().expect("libtest names its threads").to_owned();
     let mut command = match work {
-        Work::Elsewhere { mpich, nodes, .. } => {
+        Work::Elsewhere { mpich, nodes, way, .. } => {
             // It treats the machine as that many nodes.
-            support::mpiexec_on(mpich, ranks, support::Nodes::Of(*nodes))
+            let mut mpiexec = support::mpiexec_on(mpich, ranks, support::Nodes::Of(*nodes));
+            mpiexec.env(support::NODE, way);
+            mpiexec
         }
         Work::Seeds { .. } | Work::File(_) => {
             let mut rmarun = Command::new(env!("CARGO_BIN_EXE_rmarun"));

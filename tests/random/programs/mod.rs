@@ -103,12 +103,21 @@ fn random_programs_run_under_another_mpi() {
     }
     let Some(mpich) = support::mpich() else { return };
     // That MPI never sleeps: more ranks than cores take their time.
-    for (ranks, nodes, count) in [(2, 1, 300), (2, 2, 300), (3, 2, 100), (4, 1, 30), (4, 4, 30)] {
-        let work = Work::Elsewhere { mpich: mpich.clone(), nodes, count };
+    let [shared, none] = support::WAYS;
+    for (ranks, nodes, way, count) in [
+        (2, 1, none, 300),
+        (2, 1, shared, 300),
+        (2, 2, shared, 300),
+        (3, 2, shared, 100),
+        (4, 1, none, 30),
+        (4, 1, shared, 100),
+        (4, 4, shared, 30),
+    ] {
+        let work = Work::Elsewhere { mpich: mpich.clone(), nodes, way, count };
         let ran = job::run(ranks, &work, Sabotage::None);
         let ran = ran.unwrap_or_else(|found| {
             panic!(
-                "{ranks} ranks on {nodes} nodes:\n{}\n{}",
+                "{ranks} ranks on {nodes} nodes, {way}:\n{}\n{}",
                 text::write(&found.program),
                 found.output
             )
