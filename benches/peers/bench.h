@@ -65,5 +65,6 @@ void collectives(void);
 void programs(void);
 void foreign(void);
 void foreign_far(void);
+void foreign_node(void);
 
 #endif

@@ -17,6 +17,7 @@ static const struct {
     {"waiting", waiting}, {"startup", startup}, {"memory", memory_use},
     {"programs", programs}, {"messages", messages}, {"collectives", collectives},
     {"foreign", foreign},   {"foreign-far", foreign_far},
+    {"foreign-node", foreign_node},
 };
 
 int main(int argc, char **argv) {

@@ -132,6 +132,9 @@ const NUMBERS: &[Number] = &[
     number(START, 8, 0, TimeInC(50e6)),
     number(foreign::NEAR.batch, 2, 8, OfPeer(1.05, MPICH)),
     number(foreign::NEAR.one, 2, 8, LongerThan(30.0, MPICH)),
+    number(foreign::PUT[0], 2, 8, Of(1.2, foreign::PUT[1])),
+    number(foreign::SUM[0], 2, 8, Of(1.2, foreign::SUM[1])),
+    number(foreign::FENCE[0], 2, 0, Of(1.2, foreign::FENCE[1])),
 ];
 
 impl Number {

@@ -183,6 +183,10 @@ impl Peer {
         command.args(options).args(["-n", &ranks.to_string()]);
         command.arg(program).args(arguments);
         command.env("ONESIDED_MPI", self.folder.join("lib/libmpi_abi.so.1"));
+        if suite != Suite::ForeignNode {
+            // What is measured is that MPI.
+            command.env("ONESIDED_NODE", "none");
+        }
         if suite == Suite::ForeignFar {
             // MPICH then uses its network between ranks of one machine, too.
             command.env("MPIR_CVAR_NOLOCAL", "1");

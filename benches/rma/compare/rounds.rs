@@ -75,8 +75,9 @@ const FULL: &[(Suite, &[u32])] = &[
     (Suite::Startup, &[2, 8, 32, 64]),
 ];
 
-/// Under MPICH's launcher alone, only where they are named: they compare two ways into the same library.
-const FOREIGN: &[(Suite, &[u32])] = &[(Suite::Foreign, &[2]), (Suite::ForeignFar, &[2])];
+/// Under MPICH's launcher, only where they are named: they compare two ways into the same library.
+const FOREIGN: &[(Suite, &[u32])] =
+    &[(Suite::Foreign, &[2]), (Suite::ForeignFar, &[2]), (Suite::ForeignNode, &[2])];
 
 pub fn is_foreign(suite: Suite) -> bool {
     FOREIGN.iter().any(|(one, _)| *one == suite)
@@ -138,40 +139,51 @@ pub fn run(peers: &[Option<Peer>], options: &Options, found: &mut Found) {
     }
 }
 
-/// The rows that a run of ours has printed, and what went wrong.
-fn own(
-    peers: &[Option<Peer>],
-    (suite, ranks): Job,
-    options: &Options,
-) -> (Vec<Row>, Option<String>) {
-    let samples = ["--rounds", &SAMPLES.to_string(), "--budget", &budget(options)];
+/// The rows that the runs of ours have printed, and what went wrong.
+fn own(peers: &[Option<Peer>], job: Job, options: &Options) -> (Vec<Row>, Option<String>) {
+    let (suite, ranks) = job;
     let failed = |problem| format!("onesided, {} with {ranks} ranks: {problem}", suite.name());
     let ended = match (is_foreign(suite), &peers[MPICH]) {
-        (false, _) => {
-            let mut command = driver::command(suite, ranks, false);
-            command.args(samples);
-            driver::job(command, options)
+        (false, _) => vec![by_rmarun(job, options)],
+        (true, Some(mpich)) if suite == Suite::ForeignNode => {
+            vec![by_launcher(mpich, job, options), by_rmarun(job, options)]
         }
-        (true, Some(mpich)) => {
-            let suite_name = suite.name();
-            let arguments = ["--suite", &suite_name].into_iter().chain(samples).map(str::to_owned);
-            let arguments: Vec<_> = arguments.chain(driver::passed_on(options)).collect();
-            mpich.run_own((suite, ranks), limit(options), &arguments)
-        }
+        (true, Some(mpich)) => vec![by_launcher(mpich, job, options)],
         (true, None) => return (Vec::new(), Some(failed("MPICH is not there".into()))),
     };
-    match ended {
-        Ok(ended) => {
-            eprint!(" onesided {:.1} s", ended.took.as_secs_f64());
-            let mut rows = rows(suite, ranks, &ended);
-            if suite == Suite::Startup {
-                let bare = vec![driver::processes(ranks)];
-                rows.push(Row::new(START_LIMIT, "", ranks, 0, bare));
+    let (mut found, mut problem) = (Vec::new(), None);
+    for ended in ended {
+        match ended {
+            Ok(ended) => {
+                eprint!(" onesided {:.1} s", ended.took.as_secs_f64());
+                found.extend(rows(suite, ranks, &ended));
+                problem = problem.or(ended.problem());
             }
-            (rows, ended.problem().map(failed))
+            Err(error) => problem = problem.or(Some(error.to_string())),
         }
-        Err(problem) => (Vec::new(), Some(failed(problem.to_string()))),
     }
+    if suite == Suite::Startup && !found.is_empty() {
+        found.push(Row::new(START_LIMIT, "", ranks, 0, vec![driver::processes(ranks)]));
+    }
+    (found, problem.map(failed))
+}
+
+/// What a rank of ours must know to measure one start.
+fn of_one_start(options: &Options) -> [String; 4] {
+    ["--rounds".into(), SAMPLES.to_string(), "--budget".into(), budget(options)]
+}
+
+fn by_rmarun((suite, ranks): Job, options: &Options) -> std::io::Result<Ended> {
+    let mut command = driver::command(suite, ranks, false);
+    command.args(of_one_start(options));
+    driver::job(command, options)
+}
+
+/// The same program, whose ranks join the job of another MPI.
+fn by_launcher(peer: &Peer, job: Job, options: &Options) -> std::io::Result<Ended> {
+    let suite = ["--suite".into(), job.0.name()].into_iter();
+    let arguments = suite.chain(of_one_start(options)).chain(driver::passed_on(options));
+    peer.run_own(job, limit(options), &arguments.collect::<Vec<_>>())
 }
 
 /// What a job has to say: rows, or its own wall time.

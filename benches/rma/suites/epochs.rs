@@ -50,7 +50,7 @@ pub fn run(world: &Comm, options: &Options) {
     let synchronising = vec![
         Case::new(SPINS, 0, move |n| (0..n).for_each(|_| counter.wait())),
         Case::new(FLAGS, 0, move |n| (0..n).for_each(|_| flags.wait())),
-        fence(new()),
+        fence(new(), FENCE).against(BARRIERS),
         Case::new("barrier", 0, |n| (0..n).for_each(|_| world.barrier().expect("barrier")))
             .against(BARRIERS),
         ring_by_hand(world, pages, handshakes[0], row),
@@ -79,7 +79,7 @@ pub fn run(world: &Comm, options: &Options) {
 }
 
 /// As many fences as asked for, at least two.
-fn fence<'a>(mut window: Freed<Window<u64>>) -> Case<'a> {
+pub fn fence<'a>(mut window: Freed<Window<u64>>, what: &'static str) -> Case<'a> {
     let run = move |n| {
         let mut epoch = window.fence().expect("fence");
         for _ in 2..n {
@@ -87,7 +87,7 @@ fn fence<'a>(mut window: Freed<Window<u64>>) -> Case<'a> {
         }
         epoch.close().expect("fence");
     };
-    Case::new(FENCE, 0, run).against(BARRIERS)
+    Case::new(what, 0, run)
 }
 
 /// Each rank exposes its part to the rank before it and puts 8 bytes to the rank behind it.

@@ -1,8 +1,11 @@
-//! Puts in a job that another MPI's launcher has started: rank 0 works on rank 1, which waits in a barrier.
+//! Jobs that another MPI's launcher has started. Puts by that MPI: rank 0 works on rank 1, which waits in a barrier. The
+//! same and more on one node, whose ranks share memory; that program also runs under rmarun.
 
 use crate::Options;
+use crate::freed::Freed;
 use crate::measure::{Case, measure};
-use onesided::{Access, Comm, Rank, Window};
+use crate::suites::epochs;
+use onesided::{Access, Comm, Op, Rank, Window, launch};
 use std::hint::black_box;
 
 const TARGET: Rank = Rank(1);
@@ -21,6 +24,46 @@ pub const NEAR: Names =
     Names { batch: "64 puts + flush by another MPI", one: "put + flush by another MPI" };
 pub const FAR: Names =
     Names { batch: "64 puts + flush by another MPI, far", one: "put + flush by another MPI, far" };
+
+/// Rows of a node, each with its name under rmarun.
+pub const PUT: [&str; 2] = ["put + flush on a node", "limit: put + flush under rmarun"];
+pub const SUM: [&str; 2] =
+    ["accumulate sum u64 + flush on a node", "limit: accumulate sum u64 + flush under rmarun"];
+pub const FENCE: [&str; 2] = ["fence on a node", "limit: fence under rmarun"];
+
+/// The same work by either launcher.
+pub fn run_near(world: &Comm, options: &Options) {
+    let name = |[here, there]: [&'static str; 2]| {
+        if launch::is_rank() { (there, "") } else { (here, there) }
+    };
+    let [(put_name, put_limit), (sum_name, sum_limit), (fence_name, fence_limit)] =
+        [PUT, SUM, FENCE].map(name);
+    let mut window = Window::<u64>::allocate(world, STRIDE).expect("a small window");
+    if world.rank() == 0 {
+        let epoch = window.lock_all().expect("no rank holds a lock");
+        let source = [7u64];
+        let put =
+            |n| (0..n).for_each(|_| epoch.put_flush(black_box(&source), TARGET, 0).expect("put"));
+        let sum = |n| {
+            for _ in 0..n {
+                let batch = epoch.batch();
+                batch.accumulate(black_box(&source), Op::Sum, TARGET, 0).expect("a sum");
+                batch.flush().expect("flush");
+            }
+        };
+        let cases = vec![
+            Case::new(put_name, 8, put).against(put_limit),
+            Case::new(sum_name, 8, sum).against(sum_limit),
+        ];
+        measure(None, world.size(), cases, options);
+        epoch.unlock_all().expect("the epoch is open");
+    }
+    world.barrier().expect("the job goes on");
+    window.free().expect("no epoch is open");
+    let fences = Window::<u64>::allocate(world, 512).expect("a small window");
+    let fences = epochs::fence(Freed::new(Ok(fences)), fence_name).against(fence_limit);
+    measure(Some(world), world.size(), vec![fences], options);
+}
 
 pub fn run(world: &Comm, names: Names, options: &Options) {
     let mut window = Window::<u64>::allocate(world, PUTS * STRIDE).expect("a small window");

@@ -59,6 +59,8 @@ pub enum Suite {
     Foreign,
     /// The same as on two nodes.
     ForeignFar,
+    /// Ranks of one node that MPICH's launcher has started put, accumulate and fence; and under rmarun.
+    ForeignNode,
     /// One rank puts, in a job that is traced and in another.
     Trace,
     /// Joins the job, allocates a window, fences once, and ends.
@@ -99,6 +101,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Check => programs::run_alone(world, options),
         Suite::Foreign => foreign::run(world, foreign::NEAR, options),
         Suite::ForeignFar => foreign::run(world, foreign::FAR, options),
+        Suite::ForeignNode => foreign::run_near(world, options),
         Suite::Trace => trace::run(world, options),
         Suite::Startup => startup::run(world, options),
         Suite::Nothing => {}
