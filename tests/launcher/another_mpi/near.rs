@@ -1,7 +1,7 @@
 //! Jobs of another MPI whose ranks are all on one node: they share memory as under rmarun, or none of them does.
 
 use super::{part, relaunched};
-use crate::support::{NODE, Outcome, mpich, mpiexec};
+use crate::support::{NODE, Nodes, Outcome, mpich, mpiexec, mpiexec_on};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid, getppid};
 use onesided::Until;
@@ -15,7 +15,18 @@ use std::time::{Duration, Instant};
 /// output.
 #[track_caller]
 fn shares(ranks: u32, wish: &str, variables: &[(&str, &str)]) -> Option<(bool, String)> {
-    let mut launcher = mpiexec(&mpich()?, ranks);
+    shares_on(Nodes::One, ranks, wish, variables)
+}
+
+/// The same on these nodes.
+#[track_caller]
+fn shares_on(
+    nodes: Nodes,
+    ranks: u32,
+    wish: &str,
+    variables: &[(&str, &str)],
+) -> Option<(bool, String)> {
+    let mut launcher = mpiexec_on(&mpich()?, ranks, nodes);
     launcher.envs(variables.iter().copied());
     launcher.args(["sh", "-c", &format!("{wish}\nexec \"$@\""), "sh"]);
     let Outcome { status, output } = relaunched(launcher, "rank");
@@ -63,10 +74,8 @@ fn ranks_share_memory_if_all_can_and_want() {
     no_notes("", &[(NODE, "shared")], true);
     no_notes("", &[(NODE, "none")], false);
     no_notes("[ $PMI_RANK = 0 ] && export ONESIDED_NODE=none", &[], false);
-    for cliques in ["2", "4"] {
-        let Some((shares, output)) = shares(4, "", &[("MPIR_CVAR_NUM_CLIQUES", cliques)]) else {
-            return;
-        };
+    for nodes in [2, 4] {
+        let Some((shares, output)) = shares_on(Nodes::Of(nodes), 4, "", &[]) else { return };
         assert!(!shares && !output.contains("onesided:"), "{output}");
     }
 }
