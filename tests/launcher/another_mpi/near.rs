@@ -27,7 +27,7 @@ fn shares_on(
     variables: &[(&str, &str)],
 ) -> Option<(bool, String)> {
     let mut launcher = mpiexec_on(&mpich()?, ranks, nodes);
-    launcher.envs(variables.iter().copied());
+    launcher.env_remove(NODE).envs(variables.iter().copied());
     launcher.args(["sh", "-c", &format!("{wish}\nexec \"$@\""), "sh"]);
     let Outcome { status, output } = relaunched(launcher, "rank");
     assert!(status.success(), "{wish}, {variables:?}, {status}:\n{output}");
@@ -153,7 +153,7 @@ impl Sleepers {
         }
         let name = std::thread::current().name().expect("libtest names its threads").to_owned();
         let mut launcher = mpiexec(&mpich()?, 2);
-        launcher.arg(std::env::current_exe().expect("the test's own path"));
+        launcher.env(NODE, "shared").arg(std::env::current_exe().expect("the test's own path"));
         launcher.args(["--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"]);
         let mut launcher =
             launcher.env(super::PART, "rank").stdout(Stdio::piped()).spawn().expect("a job");
@@ -176,6 +176,20 @@ impl Sleepers {
         kill(self.proxy, Signal::SIGKILL).expect("it is stopped");
         self.launcher.wait().expect("it ends");
         self.ranks.into_iter().for_each(await_end);
+    }
+}
+
+impl Drop for Sleepers {
+    /// A test that has failed leaves no process.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let all = [self.ranks[0], self.ranks[1], self.proxy];
+        // Those that have ended are gone.
+        all.into_iter().for_each(|process| _ = kill(process, Signal::SIGKILL));
+        let _ = self.launcher.kill();
+        let _ = self.launcher.wait();
     }
 }
 
