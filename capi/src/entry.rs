@@ -1,5 +1,5 @@
-//! The entry of C's functions. Each keeps the address to which it returns, and goes on in the function that `build.rs` has
-//! made with the same parameters: for the calls that a rank records, and for the lines of the program in reports.
+//! The entry of C's functions. Each stores the address to which it returns, from which reports have the line of the
+//! program, and jumps to the function of the same parameters that `build.rs` has made.
 #![allow(unsafe_code, reason = "reads and writes a word of the thread that assembly has made")]
 
 use onesided::engine::set_caller;
@@ -81,7 +81,7 @@ fn word() -> *mut usize {
     word
 }
 
-/// The address to which the present call of this thread returns, or else its last call.
+/// The address to which the present call of this thread returns; after it, that of the last call.
 pub fn caller() -> Option<usize> {
     // SAFETY: the word lives as long as the thread, which alone accesses it.
     Some(unsafe { word().read() }).filter(|caller| *caller != 0)

@@ -291,7 +291,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Checks for ranks that wait for one another, or for one that has left; the ranks' clocks are set then, too.
+    /// Looks at what each rank does, for the times of its calls, and checks for ranks that wait for one another or for one that
+    /// has left.
     fn look_for_deadlock(&mut self) {
         if self.deadlocks.due_in().is_zero() {
             self.job.view().look();

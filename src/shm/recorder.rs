@@ -35,7 +35,7 @@ struct Look {
     progress: Word64,
 }
 
-/// The looks that are kept: one before each of the last calls, one in it, and one more.
+/// Places of looks: for one before each of the last calls, one in it, the latest, and one that is being written.
 const LOOKS: usize = 2 * LAST_CALLS + 2;
 
 /// The last calls of a rank. Zero bytes are its initial state: there has been none.
@@ -140,7 +140,9 @@ impl CallRecorder {
     fn looks(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> {
         let looked = self.looked.load();
         let read = |look: &Look| (look.at.load(), look.progress.load());
-        (looked.saturating_sub(LOOKS as u64)..looked).map(move |number| read(self.look_at(number)))
+        // The launcher may be writing the next one, where the oldest was.
+        let first = (looked + 1).saturating_sub(LOOKS as u64);
+        (first..looked).map(move |number| read(self.look_at(number)))
     }
 
     /// Looks at what the rank does: the launcher, and first the rank when it joins.
@@ -273,5 +275,20 @@ mod tests {
         recorder.begin(Call::Fence, 128);
         let began: Vec<_> = recorder.read().iter().map(|one| one.began).collect();
         assert_eq!(began, [None, Some(100), Some(400)]);
+    }
+
+    #[test]
+    fn each_of_the_last_calls_has_its_time_when_all_are_seen_twice() {
+        let recorder = CallRecorder::default();
+        for number in 0..200 {
+            recorder.look(10 * number + 1);
+            recorder.begin(Call::Barrier, 0);
+            recorder.look(10 * number + 5);
+            recorder.end();
+        }
+        recorder.look(2001);
+        let began: Vec<_> = recorder.read().iter().map(|one| one.began).collect();
+        let last = (0..200).map(|number| Some(10 * number + 1)).collect::<Vec<_>>();
+        assert_eq!(began, last[last.len() - began.len()..]);
     }
 }
