@@ -5,7 +5,7 @@
 //! so the number identifies the assertion, also where the owner is one fence ahead. What it asserts by post
 //! holds until wait.
 
-use super::report::{self, Conflict, Reason};
+use super::report::{self, Conflict, Reason, RecordedPair};
 use super::rules::AccessKind;
 use super::window::{ByteRun, CheckedWindow};
 use super::{CheckState, CheckedAccess, Checker, SITES};
@@ -107,11 +107,11 @@ impl CheckedWindow {
     ) -> Option<Conflict> {
         let LatestStore { site, first, end } = &self.latest_store;
         let access = CheckedAccess::store();
-        let pair = [asserts, (site.load(), access.word())];
+        let calls = [asserts, (site.load(), access.word())];
+        let pair = RecordedPair { ranks: [checker.rank; 2], slots: [None; 2], calls };
         let of = (checker.text(state, &self.name()), self.rank);
-        let ranks = [checker.rank; 2];
         let bytes = first.load()..end.load();
-        report::record_pair(checker, (ranks, pair), of, Reason::NoStore, &bytes)
+        report::record_pair(checker, &pair, of, Reason::NoStore, &bytes)
     }
 
     /// An operation of this rank updates a run of a part, of which its owner may have asserted that none does.
@@ -134,11 +134,12 @@ impl CheckedWindow {
         };
         let operation = checker.operation_at(number);
         let updates = (operation.site.load(), operation.what.load());
-        let pair = [(site, word_of(call)), updates];
+        let calls = [(site, word_of(call)), updates];
         let of = (checker.text_of(state, waiter, &self.name()), target);
         let ranks = [self.world[target as usize], checker.rank];
+        let pair = RecordedPair { ranks, slots: [None; 2], calls };
         let bytes = run.map_or(0..1, |run| run.start..run.start + run.bytes);
-        let record = || report::record_pair(checker, (ranks, pair), of, Reason::NoPut, &bytes);
+        let record = || report::record_pair(checker, &pair, of, Reason::NoPut, &bytes);
         checker.exclusively(waiter, record).flatten()
     }
 

@@ -10,7 +10,7 @@
 //! A binding alone has such buffers: the slices of Rust's calls are the program's again when the call returns.
 
 use super::own::{watch_buffer, watch_no_buffers};
-use super::report::{self, Conflict, Reason};
+use super::report::{self, Conflict, Reason, RecordedPair};
 use super::stores::StoredPage;
 use super::window::{AccessedBytes, ByteRun, CheckedWindow};
 use super::{AccessKind, CheckState, CheckedAccess, Checker, EpochKind, SITES};
@@ -73,6 +73,8 @@ pub(super) struct PendingOperation {
     what: u32,
     /// The address of the buffer's first byte.
     buffer: usize,
+    /// Of the thread that has issued it.
+    slot: u32,
 }
 
 /// Operations that a call completes together in this process.
@@ -239,9 +241,11 @@ impl CheckedWindow {
         let request = state.requests.latest(access);
         let key = PendingKey { window: self.block, target, request };
         let by_instructions = self.span_here(target).len() != 0;
+        let slot = state.threads.current() as u32;
         for buffer in free {
             let first = buffer.pieces.first().map_or(0, |(at, _)| *at);
-            let of = PendingOperation { key, window: self.name(), site, what, buffer: first };
+            let window = self.name();
+            let of = PendingOperation { key, window, site, what, buffer: first, slot };
             let of = Arc::new(of);
             for run in buffer.runs() {
                 if !state.pending.add(&of, run, (buffer.is_written, by_instructions)) {
@@ -349,7 +353,7 @@ impl CheckedWindow {
         // If the job ends, so does the check.
         let new = checker.words.lock.0.run(SITES, waiter, |_| {
             let store = (checker.text(&mut state, &text), access.word());
-            let new = |one: &FoundBuffer| record(checker, &mut state, one, store);
+            let new = |one: &FoundBuffer| record(checker, &mut state, one, (None, store));
             found.iter().filter_map(new).collect::<Vec<_>>()
         });
         drop(state);
@@ -358,7 +362,8 @@ impl CheckedWindow {
 }
 
 impl Checker {
-    /// Records that a later access, given by its line and its description, was too early. Returns new conflicts.
+    /// Records that a later access of this thread, given by its line and its description, was too early. Returns new
+    /// conflicts.
     pub(super) fn record_buffers(
         &self,
         waiter: &Waiter<'_>,
@@ -366,21 +371,26 @@ impl Checker {
         found: &[FoundBuffer],
         later: (u32, u32),
     ) -> Vec<Conflict> {
+        let later = (Some(state.threads.current() as u32), later);
         let new = |one: &FoundBuffer| record(self, state, one, later);
         self.exclusively(waiter, || found.iter().filter_map(new).collect()).unwrap_or_default()
     }
 }
 
-/// Records that a later access, given by its line and its description, was too early. Returns it if its pair of lines
-/// is new.
+/// Records that a later access, given by the slot of its thread, its line and its description, was too early. Returns it
+/// if its pair of lines is new.
 fn record(
     checker: &Checker,
     state: &mut CheckState,
     found: &FoundBuffer,
-    later: (u32, u32),
+    (slot, later): (Option<u32>, (u32, u32)),
 ) -> Option<Conflict> {
     let window = checker.text(state, &found.of.window);
-    let pair = [(found.of.site, found.of.what), later];
+    let pair = RecordedPair {
+        ranks: [checker.rank; 2],
+        slots: [Some(found.of.slot), slot],
+        calls: [(found.of.site, found.of.what), later],
+    };
     let of = (window, found.of.key.target);
-    report::record_pair(checker, ([checker.rank; 2], pair), of, Reason::Buffer, &found.bytes)
+    report::record_pair(checker, &pair, of, Reason::Buffer, &found.bytes)
 }

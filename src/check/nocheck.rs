@@ -7,7 +7,7 @@
 //!    its starts: it has to know the clock of the post with the same number.
 
 use super::assertions::word_of;
-use super::report::{self, Conflict, Reason};
+use super::report::{self, Conflict, Reason, RecordedPair};
 use super::window::CheckedWindow;
 use super::{Checker, SITES, threads};
 use crate::call::Call;
@@ -91,13 +91,13 @@ impl CheckedWindow {
                     continue;
                 }
                 let other = (other.site.load(), other.what.load());
-                let (ranks, pair) = match of.nocheck {
+                let (ranks, calls) = match of.nocheck {
                     true => ([checker.rank, *world], [own, other]),
                     false => ([*world, checker.rank], [other, own]),
                 };
+                let pair = RecordedPair { ranks, slots: [None; 2], calls };
                 let of = (checker.text_of(state, waiter, &self.name()), target);
-                let record =
-                    || report::record_pair(checker, (ranks, pair), of, Reason::Held, &(0..1));
+                let record = || report::record_pair(checker, &pair, of, Reason::Held, &(0..1));
                 new.extend(checker.exclusively(waiter, record).flatten());
             }
         }
@@ -152,9 +152,9 @@ impl CheckedWindow {
             let own = (checker.text_of(state, waiter, &line), word_of(Call::Start));
             let of = (checker.text_of(state, waiter, &self.name()), target);
             let ranks = [checker.rank, self.world[target as usize]];
-            let pair = [own, (0, word_of(Call::Post))];
-            let record =
-                || report::record_pair(checker, (ranks, pair), of, Reason::NotPosted, &(0..1));
+            let calls = [own, (0, word_of(Call::Post))];
+            let pair = RecordedPair { ranks, slots: [None; 2], calls };
+            let record = || report::record_pair(checker, &pair, of, Reason::NotPosted, &(0..1));
             let new = checker.exclusively(waiter, record).flatten();
             report::print(new.as_slice());
         }

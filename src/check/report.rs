@@ -314,9 +314,15 @@ impl Conflict {
                 "a wait for its request, a flush_local of rank {target} between the two, or the end of the epoch, \
                  would complete it"
             ),
-            Reason::Buffer => format!(
-                "a flush_local of rank {target} between the two, or the end of the epoch, would complete it"
-            ),
+            Reason::Buffer => {
+                let first = &self.accesses[0];
+                let other = self.accesses[1].thread.is_some_and(|other| first.thread != Some(other));
+                let of_threads = if other { ", before the threads synchronise" } else { "" };
+                format!(
+                    "a flush_local of rank {target} between the two, or the end of the epoch, would complete \
+                     it{of_threads}"
+                )
+            }
             Reason::Incomplete => format!(
                 "{} needs a flush of rank {target}, or the end of the epoch, before that",
                 self.place(0)
@@ -536,11 +542,8 @@ pub(super) fn record(
         for (word, of) in words.ranks.iter().zip(operations) {
             word.store(of.rank.load());
         }
-        let has_threads = checker.words.slots.load() > 1;
-        for (word, of) in words.threads.iter().zip(operations) {
-            let thread = threads::slot_of(of.issued.load()) + 1;
-            word.store(if has_threads { thread } else { 0 });
-        }
+        let slots = operations.map(|of| Some(threads::slot_of(of.issued.load())));
+        name_threads(checker, words, slots);
         let of = (checker.text(state, window), target);
         let reason = match one.finding {
             Finding::Conflict => reason((clock, checker.ranks), operations),
@@ -553,17 +556,33 @@ pub(super) fn record(
     found.iter().filter_map(new).collect()
 }
 
-/// Records what two ranks have done wrong, given by lines and descriptions, in a window or on a target of it. Returns it
-/// if its pair of lines is new. Under the lock.
+/// The slots of the threads that have done both; of one rank with one thread none is named.
+fn name_threads(checker: &Checker, words: &ConflictWords, slots: [Option<u32>; 2]) {
+    let has_threads = checker.words.slots.load() > 1;
+    for (word, slot) in words.threads.iter().zip(slots) {
+        word.store(slot.filter(|_| has_threads).map_or(0, |slot| slot + 1));
+    }
+}
+
+/// What two ranks have done, given by lines and descriptions, and the slots of their threads where they are known.
+pub(super) struct RecordedPair {
+    pub(super) ranks: [u32; 2],
+    pub(super) slots: [Option<u32>; 2],
+    pub(super) calls: [(u32, u32); 2],
+}
+
+/// Records what two ranks have done wrong in a window or on a target of it. Returns it if its pair of lines is new.
+/// Under the lock.
 pub(super) fn record_pair(
     checker: &Checker,
-    (ranks, pair): ([u32; 2], [(u32, u32); 2]),
+    pair: &RecordedPair,
     of: (u32, u32),
     reason: Reason,
     bytes: &Range<u64>,
 ) -> Option<Conflict> {
-    let words = new_pair(checker, pair, (1, false))?;
-    words.ranks.iter().zip(ranks).for_each(|(word, rank)| word.store(rank));
+    let words = new_pair(checker, pair.calls, (1, false))?;
+    words.ranks.iter().zip(pair.ranks).for_each(|(word, rank)| word.store(rank));
+    name_threads(checker, words, pair.slots);
     Some(publish(checker, words, of, reason, bytes))
 }
 

@@ -218,6 +218,24 @@ static int of_one_rank(const char *name)
             }
         return 1;
     }
+    CASE("unordered with what is pending") {
+        int begun = 0, read = 0;
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+#pragma omp parallel num_threads(2)
+        {
+            if (omp_get_thread_num()) {
+                await_one(&begun);
+                read_it();
+                signal_one(&read);
+            } else {
+                MPI_Get(base, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* gets it */
+                signal_one(&begun);
+                await_one(&read);
+            }
+        }
+        MPI_Win_unlock(1, win);
+        return 1;
+    }
     CASE("unordered loop") {
 #pragma omp parallel for num_threads(2) schedule(static, 1)
         for (int k = 0; k < 2; k++)
