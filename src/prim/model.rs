@@ -302,7 +302,9 @@ pub struct Tier(usize);
 
 impl Backoff {
     /// See the native twin: no time passes here.
-    pub fn hold_off(&self, _: impl Fn() -> bool) {}
+    pub fn hold_off(&self, _: u32, _: impl Fn() -> bool) -> bool {
+        false
+    }
 
     pub(super) fn log(&self) -> Option<&dyn super::WaitLog> {
         None

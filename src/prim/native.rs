@@ -462,22 +462,28 @@ impl Backoff {
         self.log.as_deref()
     }
 
-    /// Waits while a rank `is_inside`, at most [`HELD_OFF`] times about as long as a few short critical
-    /// sections, without a look in between: the rank inside keeps the lines that it needs, and enters again.
-    /// Where ranks share cores, yields every other time.
-    pub fn hold_off(&self, is_inside: impl Fn() -> bool) {
+    /// Waits while a rank `is_inside`, at most [`HELD_OFF`] times about as long as a few short critical sections, and
+    /// returns whether it has left. The first `unseen` steps of each time pass without a look: the rank inside keeps the
+    /// lines that it needs, and enters again. Where ranks share cores, yields every other time.
+    pub fn hold_off(&self, unseen: u32, is_inside: impl Fn() -> bool) -> bool {
         for times in 0..HELD_OFF {
             if !is_inside() {
-                return;
+                return true;
             }
             if self.spins.load(Relaxed) == 0 && times % 2 == 1 {
                 // The rank inside may wait for this processor.
                 std::thread::yield_now();
-            } else {
-                let backoff = Spin::new();
-                (0..HOLD_OFF).for_each(|_| backoff.spin());
+                continue;
+            }
+            let backoff = Spin::new();
+            for step in 0..HOLD_OFF {
+                if step >= unseen && !is_inside() {
+                    return true;
+                }
+                backoff.spin();
             }
         }
+        false
     }
 
     /// Whether each rank can have a core, and this one has lately noticed no other process on its own.

@@ -508,7 +508,9 @@ pub struct Tier;
 
 impl Backoff {
     /// See the native twin: a wait looks whenever something changes.
-    pub fn hold_off(&self, _: impl Fn() -> bool) {}
+    pub fn hold_off(&self, _: u32, _: impl Fn() -> bool) -> bool {
+        false
+    }
     pub(super) fn log(&self) -> Option<&dyn super::WaitLog> {
         None
     }

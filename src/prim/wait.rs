@@ -182,6 +182,12 @@ impl Waiter<'_> {
         false
     }
 
+    /// [`Backoff::hold_off`] of a rank that has a core; `false` at once for others.
+    pub fn hold_off(&self, unseen: u32, is_inside: impl Fn() -> bool) -> bool {
+        let _logged = self.logged();
+        self.backoff.has_core() && self.backoff.hold_off(unseen, is_inside)
+    }
+
     #[cold]
     fn until_slowly(
         &self,

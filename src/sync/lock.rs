@@ -11,7 +11,8 @@
 //!
 //! 1. **Contending.** A rank that finds the lock held first contends for about a millisecond
 //!    ([`Contention`]): when the lock becomes free, the first rank to try gets it. So a lock in
-//!    constant use is not handed from sleeper to sleeper, which would cost a wake-up each time.
+//!    constant use is not handed from sleeper to sleeper, which would cost a wake-up each time. At first
+//!    it looks rarely, so that the holder keeps the line for some more critical sections.
 //! 2. **Queueing.** After that it queues. The last holder to leave admits waiters in the order of
 //!    arrival, those of the other side first: all of them if that side is shared, one if it is exclusive.
 //!    Queued ranks are not overtaken. A waiter continues when its side's gate, which counts admissions,
@@ -54,6 +55,9 @@ struct Watched {
     /// The node of this target's rank, for locks of any target.
     node: QueueNode,
 }
+
+/// Steps of a contending rank, each twice as long as the one before, that pass before it looks again.
+const UNSEEN: u32 = 4;
 
 /// The exclusive holder of a target's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,11 +169,15 @@ impl LockWords {
         queueing: Queueing,
         waiter: &Waiter<'_>,
     ) -> Result<(), JobFailed> {
+        let is_held = || self.state().is_held_against(side);
+        if waiter.hold_off(UNSEEN, is_held) && self.try_enter(side, queueing) {
+            return Ok(());
+        }
         let contention = Contention::begin();
         let free = &self.watched.0.free[side.index() as usize];
         for lost in 0.. {
             // Behind ranks that only wait, it queues immediately.
-            let is_over = || !self.state().is_held_against(side) || contention.is_over(lost);
+            let is_over = || !is_held() || contention.is_over(lost);
             if is_over() {
                 break;
             }

@@ -107,7 +107,7 @@ impl RobustExclusion {
         let word = &self.holder;
         let has_failed =
             |holder: u32| waiter.failed.has_failed(holder - 1) && !planted(Fault::OrphanForever);
-        waiter.backoff.hold_off(|| is_rank(word.load()));
+        waiter.backoff.hold_off(u32::MAX, || is_rank(word.load()));
         loop {
             let is_free = |holder| !is_rank(holder) || has_failed(holder);
             let holder = waiter.until_left(word, is_free)?;
