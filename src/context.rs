@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::check::{Checker, Frequency};
 use crate::error::{Error, Place, Result};
 use crate::foreign;
-use crate::launch::{self, Figures, JobLauncher, JobWatch, Membership};
+use crate::launch::{self, Figures, JobLauncher, JobWatch, Membership, Sharers};
 use crate::prim::{
     Account, Awaited, AwaitedKind, Backoff, Failure, JobFailed, ParkWord, Placement, Progress,
     Step, WaitLog, WaitRecord, Waiter, Word32, has_binding, monotonic, step,
@@ -52,8 +52,18 @@ impl Progress for Context {
         self.progress.get()?.bell()
     }
 
+    fn polls(&self) -> bool {
+        self.foreign.is_some()
+    }
+
     fn work(&self) -> bool {
-        self.progress.get().is_some_and(|progress| progress.work(self))
+        match (self.progress.get(), &self.foreign) {
+            (Some(progress), _) => progress.work(self),
+            (None, foreign) => {
+                foreign.iter().for_each(foreign::ForeignComm::help);
+                false
+            }
+        }
     }
 }
 
@@ -61,13 +71,13 @@ impl Progress for Context {
 pub(crate) struct Context {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
-    /// The world of another MPI, if that carries what ranks exchange. The segment is then this process's
-    /// alone.
+    /// The world of another MPI, if that carries what ranks exchange that do not share the segment.
     pub(crate) foreign: Option<foreign::ForeignComm>,
-    /// The first rank of the job that shares memory with this one.
+    /// The first rank of the job that can share memory with this one.
     pub(crate) node: u32,
+    pub(crate) sharers: Sharers,
     pub(crate) launcher: Option<JobLauncher>,
-    /// The rank of this process in the segment.
+    /// The number of this rank in the segment.
     pub(crate) here: u32,
     pub(crate) segment: Arc<Segment>,
     notice: Arc<NoticeBoard>,
@@ -108,10 +118,11 @@ type Warning = Box<dyn Fn() -> String + Send>;
 impl Context {
     pub(crate) fn new(member: Membership) -> Result<Context> {
         let segment = Arc::new(member.segment);
-        let here = if member.foreign.is_some() { 0 } else { member.rank };
+        let sharers = member.sharers;
+        let here = sharers.number_of(member.rank).unwrap_or_default();
         let slot = segment.place(segment.slot_offset(here))?;
         let notice = Arc::new(member.notice);
-        let job = JobWatch::new(member.rank, &segment, &notice, member.launcher);
+        let job = JobWatch::new(member.rank, &sharers, &segment, &notice, member.launcher);
         let job = Arc::new(job);
         let look = {
             let job = job.clone();
@@ -125,6 +136,7 @@ impl Context {
             ranks: member.ranks,
             foreign: member.foreign,
             node: member.node,
+            sharers,
             launcher: member.launcher,
             here,
             backoff: Backoff::at(Placement::join(here, Arc::new(SegmentPlacement::new(&segment)?)))
@@ -353,9 +365,7 @@ impl Context {
 
     /// The process that has joined as that rank of the job.
     pub(crate) fn process(&self, rank: u32) -> Result<Process> {
-        // No other process is ever reached under another MPI.
-        let near = if self.foreign.is_some() { self.here } else { rank };
-        Ok(Process::numbered(self.segment.slot(near)?.pid.load() as i32))
+        Ok(Process::numbered(self.segment.slot(self.number_of(rank)?)?.pid.load() as i32))
     }
 
     /// How this process waits for no rank in particular.
@@ -371,9 +381,49 @@ impl Context {
         Waiter { rank: self.here, failed, backoff, account: None, progress: None }
     }
 
+    /// Handles what ranks of other nodes ask of this one, in a call that looks for something and does not wait.
+    #[inline]
+    pub(crate) fn serve(&self) {
+        if self.polls() {
+            self.work();
+        }
+    }
+
+    /// Whether that rank of the job shares the segment.
+    #[inline]
+    pub(crate) fn reaches(&self, rank: u32) -> bool {
+        self.sharers.number_of(rank).is_some()
+    }
+
+    /// Whether all those do.
+    pub(crate) fn reaches_all(&self, ranks: &[u32]) -> bool {
+        ranks.iter().all(|rank| self.reaches(*rank))
+    }
+
+    /// The number in the segment of that rank of the job, which shares it.
+    pub(crate) fn number_of(&self, rank: u32) -> Result<u32> {
+        self.sharers.number_of(rank).ok_or(Error::Damaged { what: "rank of another node" })
+    }
+
     /// Whether that rank of the job has failed.
     pub(crate) fn has_failed(&self, rank: u32) -> bool {
-        self.job.has_failed(rank)
+        self.sharers.number_of(rank).is_some_and(|number| self.job.has_failed(number))
+    }
+
+    /// Whether it is in `scope` and has failed.
+    pub(crate) fn has_lost(&self, scope: &Scope, rank: u32) -> bool {
+        self.sharers.number_of(rank).is_some_and(|number| scope.has_lost(number))
+    }
+
+    /// The ranks of the job in `scope` that have failed.
+    pub(crate) fn lost(&self, scope: &Scope) -> impl Iterator<Item = u32> {
+        scope.lost().map(|number| self.sharers.rank(number))
+    }
+
+    /// The rank of the job to name in the error of a wait that a failure in `scope` has ended.
+    #[cold]
+    pub(crate) fn named(&self, scope: &Scope) -> u32 {
+        self.sharers.rank(scope.named())
     }
 
     /// How this process waits for an exclusion of the library.
@@ -411,8 +461,9 @@ impl Context {
 
     /// The scope of some ranks of the job.
     pub(crate) fn scope(&self, ranks: impl IntoIterator<Item = u32>) -> Scope {
-        // The notice has no ranks of another MPI, which ends the job if one fails.
-        Scope::of(&self.notice, ranks.into_iter().filter(|_| self.foreign.is_none()))
+        // The notice has no ranks of other nodes: another MPI ends the job if one fails.
+        let numbers = ranks.into_iter().filter_map(|rank| self.sharers.number_of(rank));
+        Scope::of(&self.notice, numbers)
     }
 
     /// The offset in the segment of words at which ranks synchronise.
@@ -500,7 +551,7 @@ impl Context {
 
     /// The error of a wait for no rank in particular that ended because the job failed.
     pub(crate) fn job_failed(&self, _: JobFailed, at: Place) -> Error {
-        Error::RankFailed { at, failed: Rank(self.job.named()), lock_of: None }
+        Error::RankFailed { at, failed: Rank(self.named(&self.job)), lock_of: None }
     }
 
     /// The error of an allocation of that many bytes.

@@ -10,6 +10,7 @@
 pub(crate) mod fault;
 mod node;
 mod observe;
+mod sharers;
 mod trace;
 mod watch;
 
@@ -25,6 +26,7 @@ use crate::sync::MOST_WITHOUT_TREE;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
+pub(crate) use sharers::Sharers;
 pub(crate) use watch::JobWatch;
 
 pub use crate::check::{Conflict, ConflictAccess, Conflicts};
@@ -288,11 +290,11 @@ impl JobLauncher {
 pub(crate) struct Membership {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
-    /// The world of another MPI, if that carries what ranks exchange. The segment then belongs to this
-    /// process alone, whose rank in it is 0.
+    /// The world of another MPI, if that carries what ranks exchange that do not share the segment.
     pub(crate) foreign: Option<foreign::ForeignComm>,
-    /// The first rank of those that share memory with this one.
+    /// The first rank of those that can share memory with this one.
     pub(crate) node: u32,
+    pub(crate) sharers: Sharers,
     pub(crate) launcher: Option<JobLauncher>,
     pub(crate) segment: Segment,
     pub(crate) notice: NoticeBoard,
@@ -347,8 +349,8 @@ pub(crate) fn join() -> Result<Membership> {
         inherit(number(ENV_SEGMENT)?, launcher, true, |file| Segment::attach(file, ranks, nonce))?;
     let notice =
         inherit(number(ENV_NOTICE)?, launcher, false, |file| NoticeBoard::attach(file, nonce))?;
-    let launcher = Some(JobLauncher::Supervisor(launcher));
-    Ok(Membership { rank, ranks, foreign: None, node: 0, launcher, segment, notice })
+    let (launcher, sharers) = (Some(JobLauncher::Supervisor(launcher)), Sharers::all());
+    Ok(Membership { rank, ranks, foreign: None, node: 0, sharers, launcher, segment, notice })
 }
 
 /// The variable of another MPI's launcher, and the library to load.
@@ -360,7 +362,7 @@ fn other_launcher() -> Option<(&'static str, String)> {
 
 /// Joins the job of another MPI; blocks until all its ranks do.
 fn foreign_job(by: &str, library: &str) -> Result<Membership> {
-    let (world, node) = foreign::join(library).map_err(|why| {
+    let (world, near) = foreign::join(library).map_err(|why| {
         let what = format!(
             "{by} is set, so another MPI's launcher has started it, but {library} cannot be used \
              ({why}); let {ENV_MPI} name the libmpi_abi.so.1 of that MPI, or be 'none' for a job of \
@@ -369,7 +371,7 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
         // Another program's text: nothing in it moves the cursor.
         Error::NotInJob { what: what.replace(char::is_control, " ") }
     })?;
-    let (rank, ranks) = (world.rank, world.size);
+    let ranks = world.size;
     if let Some(name) = OTHER_RANKS.into_iter().find(|name| variable(name).is_some())
         && number::<u32>(name)? != ranks
     {
@@ -384,10 +386,7 @@ fn foreign_job(by: &str, library: &str) -> Result<Membership> {
         let what = format!("it has {ranks} ranks, and more than {MOST_FOREIGN} are too many");
         return Err(Error::NotInJob { what });
     }
-    if let Some(member) = node::share(&world, node)? {
-        return Ok(member);
-    }
-    Ok(Membership { rank, ranks, foreign: Some(world), node, ..alone()? })
+    node::join(world, near)
 }
 
 /// Whether a launcher has started this process as a rank.
@@ -456,8 +455,9 @@ fn alone() -> Result<Membership> {
     arm(0)?;
     let (kind, bytes) = (SegmentKind::Memfd, given_size()?);
     let job = Job::create(1, &kind, bytes, OnFailure::End, Observation::default())?;
-    let (segment, notice) = (job.segment, job.notice);
-    Ok(Membership { rank: 0, ranks: 1, foreign: None, node: 0, launcher: None, segment, notice })
+    let (segment, notice, sharers) = (job.segment, job.notice, Sharers::all());
+    let (foreign, launcher) = (None, None);
+    Ok(Membership { rank: 0, ranks: 1, foreign, node: 0, sharers, launcher, segment, notice })
 }
 
 /// Makes `descriptor` inheritable by a child process; for use between fork and exec.

@@ -175,7 +175,9 @@ impl Universe {
     fn left_unseen(&self) -> Left {
         let context = self.world.context();
         let own = mail_of(&context.segment, context.here);
-        let sender = own.ok().and_then(|own| Sources::first_sender(&context.segment, &own));
+        let sender = own
+            .ok()
+            .and_then(|own| Sources::first_sender(&context.segment, &own, &context.sharers));
         let not_received = sender.map(|sender| format!("messages of rank {sender}"));
         Left { not_received, ..Left::default() }
     }

@@ -268,7 +268,7 @@ impl Comm {
     /// empty in a job started without `--on-failure=continue`, because no rank survives there. Local;
     /// does not block.
     pub fn failed(&self) -> Group {
-        Group::of(self.inner.members.scope.lost())
+        Group::of(self.context().lost(&self.inner.members.scope))
     }
 
     /// A communicator of the live ranks of this one, in the same order (`MPIX_Comm_shrink`). Once a rank
@@ -652,7 +652,7 @@ impl Comm {
 
     /// Refuses a call that needs mapped memory of all ranks, where they share none.
     pub(crate) fn check_shares(&self, call: Call, what: &str) -> Result<()> {
-        match self.context().foreign {
+        match self.foreign() {
             None => Ok(()),
             Some(_) => Err(Error::not_foreign(self.place(call), what)),
         }

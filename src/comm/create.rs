@@ -44,8 +44,8 @@ pub(super) fn dup(comm: &Comm, line: &'static Location<'static>) -> Result<Comm>
     let group = comm.group();
     let made = Collective::begin(comm, Call::CommDup, line).and_then(|mut dup| {
         let groups = std::slice::from_ref(&group);
-        let blocks = dup.blocks(groups, attributes.is_err())?;
-        Ok((blocks[0], dup.split_by(groups)?))
+        let block = dup.block(groups, attributes.is_err())?;
+        Ok((block, dup.split_by(groups)?))
     });
     // This rank's own error has more detail than the common one.
     let attributes = attributes?;
@@ -99,7 +99,7 @@ fn groups_given(of: &CommMembers, all: &[u32]) -> Result<Vec<Group>> {
 }
 
 /// The communicator of `group`, which this rank is in, with the shared block at `block`, or that of
-/// another MPI.
+/// another MPI. If all members share the segment, it needs none.
 pub(super) fn child(
     comm: &Comm,
     group: Group,
@@ -129,7 +129,8 @@ pub(super) fn begin_duplicate(comm: &Comm) -> (Duplicate, CreationVote) {
         Ok(foreign) => (foreign, copies()),
         Err(refusal) => (None, Err(comm.refused(Call::CommDup, refusal))),
     };
-    let leads = leader(comm, &comm.inner.members.group) == comm.rank().0;
+    let group = &comm.inner.members.group;
+    let leads = leads(comm, group);
     let outcome = match leads && attributes.is_ok() {
         true => CreationOutcome::of(shared::allocate(comm.context(), comm.size())),
         false => CreationOutcome::from(OutcomeWords::zeroed()),
@@ -230,20 +231,19 @@ impl Collective<'_> {
     /// Makes the communicators of `groups`, which are disjoint and the same on all ranks; returns
     /// that of this rank.
     fn make(&mut self, groups: &[Group]) -> Result<Option<Comm>> {
-        let blocks = self.blocks(groups, false)?;
-        let world = self.comm.context().rank;
-        let own = groups.iter().position(|group| group.rank_of_world(world).is_some());
+        let block = self.block(groups, false)?;
         let other = self.split_by(groups)?;
         let child =
-            |k: usize| child(self.comm, groups[k].clone(), blocks[k], other, Attributes::default());
-        own.map(child).transpose()
+            |k: usize| child(self.comm, groups[k].clone(), block, other, Attributes::default());
+        own(self.comm, groups).map(child).transpose()
     }
 
-    /// The offsets of the shared blocks of `groups`, or the same error on all ranks.
-    fn blocks(&mut self, groups: &[Group], refuses: bool) -> Result<Vec<u64>> {
+    /// The offset of the shared block of that group of `groups` that this rank is in, zero without one; or the same
+    /// error on all ranks.
+    fn block(&mut self, groups: &[Group], refuses: bool) -> Result<u64> {
         let (comm, call) = (self.comm, self.call);
-        let leaders: Vec<u32> = groups.iter().map(|group| leader(comm, group)).collect();
-        let led = leaders.iter().position(|leader| *leader == comm.rank().0);
+        let own = own(comm, groups);
+        let led = own.filter(|k| leads(comm, &groups[*k]));
         let mut mine = match led {
             Some(k) if !refuses => {
                 CreationOutcome::of(shared::allocate(comm.context(), groups[k].size()))
@@ -251,22 +251,28 @@ impl Collective<'_> {
             _ => CreationOutcome::from(OutcomeWords::zeroed()),
         };
         let vote = CreationVote { words: mine.words, refuses: u64::from(refuses), number: 0 };
-        let blocks = self.send_outcomes(&vote, &leaders).and_then(|words| {
-            let outcomes = words.into_iter().enumerate().map(|(k, words)| {
+        let leaders: Vec<u32> = groups.iter().map(|group| leader(comm, group)).collect();
+        let block = self.send_outcomes(&vote, &leaders).and_then(|words| {
+            let mut block = 0;
+            for (k, words) in words.into_iter().enumerate() {
                 let words = CreationOutcome::from(words);
                 let outcome =
                     if led == Some(k) { std::mem::replace(&mut mine, words) } else { words };
-                let layout = comm.context().segment.layout();
-                outcome.block(comm, call, layout.comm_block_bytes(groups[k].size()))
-            });
-            outcomes.collect::<Result<Vec<_>>>()
+                let bytes = comm.context().segment.layout().comm_block_bytes(groups[k].size());
+                // Those of other groups may be in other segments.
+                match own == Some(k) {
+                    true => block = outcome.block(comm, call, bytes)?,
+                    false => outcome.check(comm, call, bytes)?,
+                }
+            }
+            Ok(block)
         });
-        if blocks.is_err() && vote.words.block != 0 {
+        if block.is_err() && vote.words.block != 0 {
             // The error that all ranks get is the one to report.
             let _ =
                 comm.context().segment.heap().free(vote.words.block, &comm.context().excluded());
         }
-        blocks
+        block
     }
 
     /// Sends this rank's outcome to all ranks and returns the leaders' outcomes, unless a rank refuses.
@@ -297,11 +303,21 @@ fn decided(
     Ok(leaders.iter().map(words).collect())
 }
 
-/// The rank of `comm` that allocates for `group`. None for a group of one, which needs no shared block,
-/// and none under another MPI, which has communicators.
+/// Which of `groups` this rank is in.
+fn own(comm: &Comm, groups: &[Group]) -> Option<usize> {
+    let world = comm.context().rank;
+    groups.iter().position(|group| group.rank_of_world(world).is_some())
+}
+
+/// Whether this rank, a member, allocates for `group`: if all members share the segment. Others use another MPI,
+/// which has communicators.
+fn leads(comm: &Comm, group: &Group) -> bool {
+    leader(comm, group) == comm.rank().0 && comm.context().reaches_all(group.members())
+}
+
+/// The rank of `comm` that allocates for `group`, if one does. None for a group of one, which needs no shared block.
 fn leader(comm: &Comm, group: &Group) -> u32 {
     match group.members() {
-        _ if comm.foreign().is_some() => u32::MAX,
         [first, _, ..] => comm.rank_of_world(*first).map_or(u32::MAX, |rank| rank.0),
         _ => u32::MAX,
     }

@@ -32,14 +32,15 @@ const HAS_COME: u32 = 1 << 31;
 /// What distinguishes pending communicators, besides their members.
 #[derive(Clone, Copy)]
 pub(super) struct CreationKey {
-    /// The block of the communicator that it is made from.
+    /// The block of the communicator that it is made from, or another even number if it has none.
     parent: u64,
     tag: u32,
 }
 
 impl CreationKey {
     fn tagged(comm: &Comm, tag: u32) -> CreationKey {
-        CreationKey { parent: comm.block_offset(), tag }
+        let parent = comm.other().map_or(comm.block_offset(), |other| !(other.number << 1) ^ 1);
+        CreationKey { parent, tag }
     }
 
     /// The parent of a communicator of survivors. No block is at an odd offset.
@@ -61,7 +62,9 @@ pub(super) fn create(
         let problem = "this rank is not in the group".to_owned();
         return Err(Error::Group { at: comm.place(CALL), problem });
     }
-    if let Some(other) = comm.other() {
+    if let Some(other) = comm.other()
+        && !comm.context().reaches_all(group.members())
+    {
         let foreign = other.create_group(comm.members(), group, tag)?;
         return child(comm, group.clone(), 0, Some(foreign), Attributes::default());
     }
@@ -166,7 +169,7 @@ impl GatherPlace for CreationRequest<'_> {
     }
 
     fn failed(&self, _: JobFailed) -> Error {
-        let failed = self.scope.named();
+        let failed = self.comm.context().named(self.scope);
         Error::RankFailed { at: self.comm.place(self.call), failed: Rank(failed), lock_of: None }
     }
 }
@@ -271,7 +274,7 @@ impl<'a> CreationRequest<'a> {
 
     /// The oldest failure that this rank has to read.
     fn hear_of_failure(&self) -> Option<OutcomeWords> {
-        let own = self.comm.context().rank;
+        let own = self.comm.context().here;
         let unheard = |failure: &&CreationFailure| {
             failure.number.load() != 0
                 && failure.key.load() == self.digest()
@@ -302,7 +305,7 @@ impl<'a> CreationRequest<'a> {
         failure.what[0].store(words.failure);
         failure.what[1].store(words.available);
         failure.aware.clear();
-        failure.aware.insert(self.comm.context().rank);
+        failure.aware.insert(self.comm.context().here);
         failure.number.store(number);
     }
 }

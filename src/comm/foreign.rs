@@ -1,4 +1,4 @@
-//! Communicators where another MPI's launcher has started the job: they have one of that MPI instead
+//! Communicators of ranks that share no segment, in the job of another MPI: they have one of that MPI instead
 //! of a shared block. Its allgather moves chunks, with their descriptions, so that ranks that disagree get
 //! the usual errors.
 
@@ -157,13 +157,14 @@ impl<'a> Staged<'a> {
 
 impl Collective<'_> {
     /// The other MPI's communicator of the group of `groups` that this rank is in, where there is
-    /// another MPI. They are disjoint and the same on all ranks.
+    /// another MPI and not all members share the segment. They are disjoint and the same on all ranks.
     pub(super) fn split_by(&self, groups: &[Group]) -> Result<Option<OtherComm>> {
         let Some(foreign) = self.comm.foreign() else { return Ok(None) };
         let world = self.comm.context().rank;
         let rank_in = |group: &Group| group.rank_of_world(world);
-        let own = (0..).zip(groups).find_map(|(k, group)| Some((k, rank_in(group)?.0)));
-        let split = foreign.split(own.map(|own| own.0), own.map_or(0, |own| own.1));
+        let own = (0..).zip(groups).find_map(|(k, group)| Some((k, group, rank_in(group)?.0)));
+        let far = own.filter(|(_, group, _)| !self.comm.context().reaches_all(group.members()));
+        let split = foreign.split(far.map(|far| far.0), far.map_or(0, |far| far.2));
         let numbered = split.and_then(|made| {
             made.map(|made| OtherComm::new(self.comm.context(), made)).transpose()
         });

@@ -120,7 +120,7 @@ impl CommMembers {
     /// The rank of the job to name in such an error.
     #[cold]
     pub(crate) fn first_failed(&self) -> u32 {
-        self.scope.named()
+        self.context.named(&self.scope)
     }
 
     /// Whether a rank of this communicator has failed, or the job ends.
@@ -131,7 +131,7 @@ impl CommMembers {
 
     /// The rank of the job that is rank `rank` here, if it has failed.
     pub(crate) fn failed_rank(&self, rank: u32) -> Option<u32> {
-        self.world_rank(rank).filter(|world| self.scope.has_lost(*world))
+        self.world_rank(rank).filter(|world| self.context.has_lost(&self.scope, *world))
     }
 
     #[cold]

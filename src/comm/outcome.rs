@@ -56,11 +56,18 @@ impl CreationOutcome {
 
     /// The block, or the error of `call`, which requested `requested` bytes.
     pub(crate) fn block(self, comm: &Comm, call: Call, requested: u64) -> Result<u64> {
+        let block = self.words.block;
+        self.check(comm, call, requested)?;
+        allocated_block(comm, block, requested)
+    }
+
+    /// That error, if the block could not be allocated.
+    pub(crate) fn check(self, comm: &Comm, call: Call, requested: u64) -> Result<()> {
         let at = comm.place(call);
-        let OutcomeWords { block, failure, available } = self.words;
+        let OutcomeWords { failure, available, .. } = self.words;
         let limit = failure.checked_sub(SHORT).and_then(|k| Limit::ALL.get(k as usize));
         let error = match (failure, self.error, limit) {
-            (0, ..) => return allocated_block(comm, block, requested),
+            (0, ..) => return Ok(()),
             (_, Some(error), _) => error,
             (_, None, Some(limit)) => AllocError::Short { available, limit: *limit },
             (_, None, None) => AllocError::Other(Error::system(

@@ -302,7 +302,7 @@ impl CollectiveEntry {
     #[cold]
     fn slot_is_free(comm: &Comm) {
         comm.inner.left.add_and_wake(1);
-        if let Ok(mail) = comm.context().segment.mail(comm.context().rank) {
+        if let Ok(mail) = comm.context().segment.mail(comm.context().here) {
             mail.ring();
         }
     }
@@ -585,7 +585,8 @@ impl CollectiveEntry {
         let (staged, own) = (self.staged(comm), comm.rank().0);
         for rank in (0..comm.size()).filter(|rank| *rank != own) {
             if staged.description(rank)?.wants_ring() {
-                comm.context().segment.mail(comm.world_ranks()[rank as usize])?.ring();
+                let number = comm.context().number_of(comm.world_ranks()[rank as usize])?;
+                comm.context().segment.mail(number)?.ring();
             }
         }
         Ok(())

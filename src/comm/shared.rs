@@ -132,7 +132,7 @@ impl SharedBlock {
         self.longs.store(if is_there { longs } else { NO_LONGS });
     }
 
-    /// [`leave`] of a freed shared block that the world's ranks `members` use.
+    /// [`leave`] of a freed shared block that the world's ranks `members` use, which share the segment.
     ///
     /// Blocks while another rank is in the registry.
     pub(super) fn leave(
@@ -153,12 +153,15 @@ pub(super) fn leave(
     context: &Context,
     words: &CommWords,
     block: u64,
-    mut users: impl Iterator<Item = u32>,
+    users: impl Iterator<Item = u32>,
 ) -> std::result::Result<(), AllocError> {
     let waiter = context.excluded();
-    words.left.insert(context.rank);
-    if !users.all(|user| words.left.contains(user) || waiter.failed.has_failed(user)) {
-        return Ok(());
+    words.left.insert(context.here);
+    for user in users {
+        let number = context.number_of(user)?;
+        if !words.left.contains(number) && !waiter.failed.has_failed(number) {
+            return Ok(());
+        }
     }
     let (heap, longs) = (context.segment.heap(), words.longs.load());
     if longs != 0 {

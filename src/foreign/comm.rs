@@ -50,17 +50,13 @@ impl ForeignComm {
         if made == abi::COMM_NULL { Ok(None) } else { ForeignComm::of(made).map(Some) }
     }
 
-    /// The first rank, of those that share memory with this one (`MPI_COMM_TYPE_SHARED`).
+    /// The ranks that can share memory with this one (`MPI_COMM_TYPE_SHARED`), in their order here.
     ///
     /// Collective; blocks until every rank has called it.
-    pub(super) fn node(&self) -> ForeignResult<u32> {
+    pub(super) fn near(&self) -> ForeignResult<ForeignComm> {
         let (kind, key, mut made) = (abi::COMM_TYPE_SHARED, self.rank as c_int, abi::COMM_NULL);
         checked((functions().comm_split_type)(self.handle, kind, key, abi::INFO_NULL, &mut made))?;
-        let near = ForeignComm::of(made)?;
-        let mut ranks = vec![0; near.size as usize];
-        near.allgather(&self.rank.to_ne_bytes(), bytemuck::cast_slice_mut(&mut ranks))?;
-        near.free()?;
-        Ok(ranks[0])
+        ForeignComm::of(made)
     }
 
     /// `MPI_Comm_create_group`, of those ranks of this communicator, in their order. Collective over
@@ -114,7 +110,7 @@ impl ForeignComm {
     }
 
     /// Lets the other MPI make progress, which it may do inside calls only.
-    pub(super) fn help(&self) {
+    pub(crate) fn help(&self) {
         // The result is ignored; an error shows in the next call.
         let _ = self.probe(abi::ANY_SOURCE, abi::ANY_TAG);
     }

@@ -862,9 +862,9 @@ pub(super) fn add_to_word(window: Handle, rank: u32, index: u64, n: u64) -> Fore
     Ok(word)
 }
 
-/// Calls `MPI_Init_thread` of the library `name` and returns the world and the first rank of this node, or a
+/// Calls `MPI_Init_thread` of the library `name` and returns the world and the ranks of this node, or a
 /// sentence for the error. Once per process; blocks until every rank has called it.
-pub(crate) fn join(name: &str) -> std::result::Result<(ForeignComm, u32), String> {
+pub(crate) fn join(name: &str) -> std::result::Result<(ForeignComm, ForeignComm), String> {
     // SAFETY: the library is an MPI that the user has named or installed, with its initialisers.
     let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(|error| error.to_string())?;
@@ -900,7 +900,7 @@ pub(crate) fn join(name: &str) -> std::result::Result<(ForeignComm, u32), String
         // Errors of calls without a communicator or window are this one's (MPI-4.1 §9.3).
         comm_returns_errors(abi::COMM_SELF)?;
         mail::open(&world)?;
-        Ok((world, world.node()?))
+        Ok((world, world.near()?))
     });
     opened.map_err(|refusal| refusal.text)
 }

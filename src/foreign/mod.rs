@@ -1,5 +1,5 @@
-//! Another MPI as the transport of a process that its launcher has started, and that shares no memory
-//! with the other ranks.
+//! Another MPI as the transport of a process that its launcher has started, to ranks with which it shares no
+//! segment.
 //!
 //! The library is loaded at run time by the standard ABI (MPI 5.0 §20). Few of its functions are used:
 //! an allgather, messages, and windows of bytes that stay in one epoch.

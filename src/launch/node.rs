@@ -1,15 +1,15 @@
-//! A job that another MPI's launcher has started on one machine: its ranks share a segment of this library, as
-//! under rmarun, and the other MPI only begins and ends the job.
+//! A job that another MPI's launcher has started: the ranks of each node share a segment of this library. If all
+//! ranks are on one node, the job is then as under rmarun, and the other MPI only begins and ends it.
 //!
-//! 1. All ranks share the segment or none does: what one cannot is agreed on before a rank uses it.
-//! 2. The first rank creates segment and notice, and keeps their descriptors open until all others have opened
+//! 1. All ranks of a node share its segment or none does: what one cannot is agreed on before a rank uses it.
+//! 2. A node's first rank creates segment and notice, and keeps their descriptors open until all others have opened
 //!    them. After that they have no name and no owner, so nothing is left of them when the ranks have ended.
 //! 3. No process records failures in the notice. The other MPI ends the job if a rank fails. A rank that
 //!    sleeps also ends by itself if the launcher is gone, or another rank (`watch.rs`).
 
 use super::watch::{self, ANCESTORS};
-use super::{ENV_NODE, Job, JobLauncher, MAX_RANKS, Membership, OnFailure, SegmentKind};
-use super::{arm, given_size, variable};
+use super::{ENV_NODE, Job, JobLauncher, MAX_RANKS, Membership, OnFailure, SegmentKind, Sharers};
+use super::{alone, arm, given_size, variable};
 use crate::error::{Error, Result};
 use crate::foreign::{ForeignComm, ForeignError};
 use crate::shm::{File, NoticeBoard, Observation, Segment};
@@ -22,7 +22,7 @@ use std::io::Write;
 struct Card {
     /// The version of this library: its three numbers.
     version: [u16; 3],
-    /// 1 if it is on the node of the first rank, and is to share memory.
+    /// 1 if it is to share memory.
     shares: u16,
 }
 
@@ -55,7 +55,7 @@ fn wants() -> Result<bool> {
     }
 }
 
-/// Where the first rank has the memory of the job; zero bytes if it has none.
+/// Where a node's first rank has the memory of the node; zero bytes if it has none.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct NodeMemory {
@@ -82,8 +82,7 @@ impl NodeMemory {
     /// Maps the memory.
     fn attach(&self, ranks: u32) -> Result<(Segment, NoticeBoard)> {
         if self.namespace == 0 || self.namespace != watch::namespace() {
-            let what =
-                "its processes have other numbers than those of rank 0, or no /proc shows them";
+            let what = "its processes have other numbers than those of the node's first rank, or no /proc shows them";
             return Err(Error::NotInJob { what: what.into() });
         }
         let [segment, notice] = self.numbers;
@@ -94,38 +93,57 @@ impl NodeMemory {
     }
 }
 
-/// This rank's half of a job whose ranks all share memory; `None`, on all ranks, if they do not. `node` is the first
-/// rank of this one's node.
+/// This rank's half of the job; `near` are the ranks of its node, in the order of the world.
 ///
 /// Collective; blocks until every rank has called it.
 ///
 /// # Errors
-/// [`Error::NotInJob`], on all ranks, if they have different versions of the library.
-pub(super) fn share(world: &ForeignComm, node: u32) -> Result<Option<Membership>> {
-    let (rank, ranks) = (world.rank, world.size);
-    if ranks > MAX_RANKS {
-        return Ok(None);
-    }
-    let wants = wants();
-    let cards = exchanged(world, Card::new(node == 0 && matches!(wants, Ok(true))))?;
+/// [`Error::NotInJob`] if they have different versions of the library, on all ranks that look at each other.
+pub(super) fn join(world: ForeignComm, near: ForeignComm) -> Result<Membership> {
+    let (rank, ranks, wants) = (world.rank, world.size, wants());
+    let members = exchanged(&near, rank)?;
+    // Of a large job each rank looks at those of its node, to save memory.
+    let is_large = ranks > MAX_RANKS;
+    let cards = Card::new(matches!(wants, Ok(true)));
+    let cards = exchanged(if is_large { &near } else { &world }, cards)?;
     wants?;
-    check_versions(&cards)?;
-    if cards.iter().any(|card| card.shares == 0) {
-        return Ok(None);
-    }
-    let ancestor = common_ancestor(&exchanged(world, watch::ancestors())?);
-    let job = (rank == 0).then(|| create(ranks, ancestor)).and_then(|made| usable(rank, made));
-    let offered = exchanged(world, job.as_ref().map_or_else(NodeMemory::zeroed, NodeMemory::of))?;
-    let made = Some(offered[0]).filter(|memory| memory.is_made != 0);
-    let memory = made.and_then(|made| usable(rank, made.attach(ranks)));
-    let all_can = world.all_agree(memory.is_some()).map_err(refused)?;
-    let Some((segment, notice)) = memory.filter(|_| all_can) else { return Ok(None) };
+    check_versions(&cards, |place| if is_large { members[place] } else { place as u32 })?;
+    let all_want = cards.iter().all(|card| card.shares != 0);
+    // Another MPI between the nodes, if there are several.
+    let (node, foreign) = (members[0], (near.size < ranks).then_some(world));
+    let is_alone = foreign.is_some() && near.size == 1;
+    let memory = match all_want && near.size <= MAX_RANKS && !is_alone {
+        true => shared(rank, &near)?,
+        false => None,
+    };
+    near.free().map_err(refused)?;
+    let Some((segment, notice, launcher)) = memory else {
+        let (foreign, sharers) = (Some(world), Sharers::of(&[rank]));
+        return Ok(Membership { rank, ranks, foreign, node, sharers, ..alone()? });
+    };
     arm(rank)?;
-    let launcher = Some(JobLauncher::Other(ancestor));
-    Ok(Some(Membership { rank, ranks, foreign: None, node: 0, launcher, segment, notice }))
+    let sharers = foreign.map_or_else(Sharers::all, |_| Sharers::of(&members));
+    Ok(Membership { rank, ranks, foreign, node, sharers, launcher, segment, notice })
 }
 
-/// The memory of the job, on the first rank.
+/// The memory of a node and the launcher of its ranks; `None`, on all of them, if they share none.
+#[allow(clippy::type_complexity, reason = "three fields of one structure")]
+fn shared(
+    rank: u32,
+    near: &ForeignComm,
+) -> Result<Option<(Segment, NoticeBoard, Option<JobLauncher>)>> {
+    let ancestor = common_ancestor(&exchanged(near, watch::ancestors())?);
+    let makes = near.rank == 0;
+    let job = makes.then(|| create(near.size, ancestor)).and_then(|made| usable(rank, made));
+    let offered = exchanged(near, job.as_ref().map_or_else(NodeMemory::zeroed, NodeMemory::of))?;
+    let made = Some(offered[0]).filter(|memory| memory.is_made != 0);
+    let memory = made.and_then(|made| usable(rank, made.attach(near.size)));
+    let all_can = near.all_agree(memory.is_some()).map_err(refused)?;
+    let launcher = Some(JobLauncher::Other(ancestor));
+    Ok(memory.filter(|_| all_can).map(|(segment, notice)| (segment, notice, launcher)))
+}
+
+/// The memory of a node, on its first rank.
 fn create(ranks: u32, ancestor: Option<u32>) -> Result<Job> {
     let began = ancestor.map_or(0, watch::began);
     let bytes = given_size()?;
@@ -133,11 +151,11 @@ fn create(ranks: u32, ancestor: Option<u32>) -> Result<Job> {
     Job::watched(ranks, &kind, bytes, (OnFailure::End, began), observed)
 }
 
-/// Reports on standard error why a rank has no memory of the node, so that all ranks go on without it.
+/// Reports on standard error why a rank has no memory of the node, so that all of its ranks go on without it.
 fn usable<T>(rank: u32, outcome: Result<T>) -> Option<T> {
     let note = |why: &Error| {
         let line = format!(
-            "onesided: rank {rank} cannot share memory with the other ranks of the node ({why}), so all ranks use the \
+            "onesided: rank {rank} cannot share memory with the other ranks of the node ({why}), so these use the \
              other MPI, which is slower; {ENV_NODE}=none asks for that without this line\n"
         );
         // Standard error may be closed.
@@ -147,10 +165,10 @@ fn usable<T>(rank: u32, outcome: Result<T>) -> Option<T> {
 }
 
 /// What each rank gives, in rank order.
-fn exchanged<T: Pod>(world: &ForeignComm, mine: T) -> Result<Vec<T>> {
-    let mut all = vec![T::zeroed(); world.size as usize];
+fn exchanged<T: Pod>(comm: &ForeignComm, mine: T) -> Result<Vec<T>> {
+    let mut all = vec![T::zeroed(); comm.size as usize];
     let gathered =
-        world.allgather(bytemuck::bytes_of(&mine), bytemuck::must_cast_slice_mut(&mut all));
+        comm.allgather(bytemuck::bytes_of(&mine), bytemuck::must_cast_slice_mut(&mut all));
     gathered.map_err(refused)?;
     Ok(all)
 }
@@ -159,12 +177,16 @@ fn refused(refusal: ForeignError) -> Error {
     Error::NotInJob { what: format!("the other MPI reports: {}", refusal.text()) }
 }
 
-fn check_versions(cards: &[Card]) -> Result<()> {
-    let other = cards.iter().zip(0..).find(|(card, _)| card.version != cards[0].version);
-    let Some((card, rank)) = other else { return Ok(()) };
-    let (version, first) = (card.version(), cards[0].version());
+/// `rank` is that of a card's place.
+fn check_versions(cards: &[Card], rank: impl Fn(usize) -> u32) -> Result<()> {
+    let Some(place) = cards.iter().position(|card| card.version != cards[0].version) else {
+        return Ok(());
+    };
+    let [(other, version), (first, expected)] =
+        [place, 0].map(|place| (rank(place), cards[place].version()));
     let what = format!(
-        "rank {rank} has version {version} of the library and rank 0 version {first}, and all need the same"
+        "rank {other} has version {version} of the library and rank {first} version {expected}, and all need the \
+         same"
     );
     Err(Error::NotInJob { what })
 }
@@ -183,9 +205,10 @@ mod tests {
     #[test]
     fn ranks_of_different_versions_are_named() {
         let cards = [0, 0, 1].map(|patch| Card { version: [1, 2, patch], shares: 1 });
-        assert!(check_versions(&cards[..2]).is_ok());
-        let error = check_versions(&cards).unwrap_err().to_string();
-        assert!(error.contains("rank 2 has version 1.2.1"), "{error}");
+        let rank = |place| 10 * place as u32;
+        assert!(check_versions(&cards[..2], rank).is_ok());
+        let error = check_versions(&cards, rank).unwrap_err().to_string();
+        assert!(error.contains("rank 20 has version 1.2.1"), "{error}");
         assert!(error.contains("rank 0 version 1.2.0,"), "{error}");
         assert_eq!(Card::new(true).version(), env!("CARGO_PKG_VERSION"));
     }

@@ -6,7 +6,7 @@
 //! supervisor's child. So a sleeping rank checks by itself, and ends if the fault lasts. Where another MPI's launcher
 //! has started the ranks, it also looks whether these still exist: that launcher may leave the others alone.
 
-use super::JobLauncher;
+use super::{JobLauncher, Sharers};
 use crate::shm::{NoticeBoard, STAT_BYTES, Segment, kill_this_process, stat_of, takes_output};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -23,6 +23,7 @@ const RANKS_AT_ONCE: u32 = 16;
 /// What a rank can see of its job.
 pub(crate) struct JobWatch {
     rank: u32,
+    sharers: Sharers,
     segment: Arc<Segment>,
     /// `None` if it cannot be seen: without a launcher, without /proc, or in another namespace.
     launcher: Option<Launcher>,
@@ -34,7 +35,7 @@ pub(crate) struct JobWatch {
 struct Seen {
     /// When the launcher was looked for.
     looked: Instant,
-    /// The rank that is looked at next.
+    /// The number of the rank that is looked at next.
     next: u32,
     /// Since when the job has had a fault, and which.
     fault: Option<(Instant, LauncherFault)>,
@@ -74,6 +75,7 @@ impl JobWatch {
     /// The watch of the rank `rank`.
     pub(crate) fn new(
         rank: u32,
+        sharers: &Sharers,
         segment: &Arc<Segment>,
         notice: &NoticeBoard,
         launcher: Option<JobLauncher>,
@@ -81,7 +83,8 @@ impl JobWatch {
         let looks_at_ranks = matches!(launcher, Some(JobLauncher::Other(_)));
         let launcher = launcher.and_then(|launcher| Launcher::find(launcher, notice.began()));
         let seen = Mutex::new(Seen { looked: Instant::now(), next: 0, fault: None });
-        JobWatch { rank, segment: segment.clone(), launcher, looks_at_ranks, seen }
+        let (sharers, segment) = (sharers.clone(), segment.clone());
+        JobWatch { rank, sharers, segment, launcher, looks_at_ranks, seen }
     }
 
     /// Ends this process if the job has had a fault for so long that no other process will end it.
@@ -107,7 +110,7 @@ impl JobWatch {
         }
     }
 
-    /// A rank that has ended without leaving the job: of the next ones, or the one that was found before.
+    /// The number of a rank that has ended without leaving the job: of the next ones, or the one that was found before.
     fn dead_rank(&self, seen: &mut Seen) -> Option<u32> {
         if !self.looks_at_ranks {
             return None;
@@ -135,7 +138,11 @@ impl JobWatch {
     /// ranks.
     #[allow(clippy::disallowed_methods, reason = "the job is over, and its user is to know why")]
     fn end(&self, fault: LauncherFault) {
-        let line = format!("onesided: rank {} ends: {}\n", self.rank, fault.sentence());
+        let why = match fault {
+            LauncherFault::RankDied(number) => LauncherFault::RankDied(self.sharers.rank(number)),
+            other => other,
+        };
+        let line = format!("onesided: rank {} ends: {}\n", self.rank, why.sentence());
         // A full pipe would block this rank, if no process reads it any more.
         if takes_output(&std::io::stderr()) {
             let _ = std::io::stderr().write_all(line.as_bytes());

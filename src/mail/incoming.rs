@@ -2,6 +2,7 @@
 
 use super::outgoing::{Chunk, Head, RecordKind, damaged};
 use crate::error::Result;
+use crate::launch::Sharers;
 use crate::shm::{GRANULE, MessageWords, Placed, Segment};
 use crate::sync::channel::{MailWords, QueueWords};
 use std::sync::Arc;
@@ -10,6 +11,8 @@ use std::sync::Arc;
 pub(crate) struct IncomingQueue {
     /// The sender, as a rank of the job.
     pub(crate) sender: u32,
+    /// Its number in the segment.
+    pub(super) number: u32,
     words: Placed<QueueWords>,
     chunk: Chunk,
     /// Where in the chunk the next record is.
@@ -86,9 +89,9 @@ impl IncomingQueue {
     }
 }
 
-/// The words of a rank of the job by which it is notified of messages.
-pub(crate) fn mail_of(segment: &Arc<Segment>, rank: u32) -> Result<Placed<MailWords>> {
-    segment.place(segment.layout().mail + u64::from(rank) * size_of::<MailWords>() as u64)
+/// The words by which the rank with that number in the segment is notified of messages.
+pub(crate) fn mail_of(segment: &Arc<Segment>, number: u32) -> Result<Placed<MailWords>> {
+    segment.place(segment.layout().mail + u64::from(number) * size_of::<MailWords>() as u64)
 }
 
 /// The known queues to this rank.
@@ -100,9 +103,13 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// A rank that has sent to this one, which has not looked yet.
-    pub(crate) fn first_sender(segment: &Arc<Segment>, mail: &MailWords) -> Option<u32> {
+    pub(crate) fn first_sender(
+        segment: &Arc<Segment>,
+        mail: &MailWords,
+        sharers: &Sharers,
+    ) -> Option<u32> {
         let mut sources = Sources::default();
-        sources.find(segment, mail).ok()?;
+        sources.find(segment, mail, sharers).ok()?;
         sources.all.iter().find(|source| source.has_next(segment)).map(|source| source.sender)
     }
 
@@ -114,31 +121,37 @@ impl Sources {
 
     /// Finds queues that were created since the last time.
     #[inline]
-    pub(crate) fn find(&mut self, segment: &Arc<Segment>, mail: &MailWords) -> Result<()> {
+    pub(crate) fn find(
+        &mut self,
+        segment: &Arc<Segment>,
+        mail: &MailWords,
+        sharers: &Sharers,
+    ) -> Result<()> {
         match mail.newest(self.newest) {
             None => Ok(()),
-            Some(newest) => self.add(segment, newest),
+            Some(newest) => self.add(segment, newest, sharers),
         }
     }
 
     #[cold]
-    fn add(&mut self, segment: &Arc<Segment>, newest: u32) -> Result<()> {
-        let mut number = newest;
-        while number != self.newest {
+    fn add(&mut self, segment: &Arc<Segment>, newest: u32, sharers: &Sharers) -> Result<()> {
+        let mut place = newest;
+        while place != self.newest {
             // Each rank makes one.
-            if number == 0 || self.all.len() >= segment.layout().ranks as usize {
+            if place == 0 || self.all.len() >= segment.layout().ranks as usize {
                 return Err(damaged());
             }
-            let words: Placed<QueueWords> = segment.place(u64::from(number) * GRANULE)?;
-            let (sender, next) = (words.sender.load(), words.next());
+            let words: Placed<QueueWords> = segment.place(u64::from(place) * GRANULE)?;
+            let (number, next) = (words.sender.load(), words.next());
             let chunk = Chunk { offset: words.chunk[0].load(), bytes: words.chunk[1].load() };
             let inside = segment.mapping().at(chunk.offset, chunk.bytes);
             let is_place = chunk.offset.is_multiple_of(GRANULE);
-            if inside.is_none() || !is_place || sender >= segment.layout().ranks {
+            if inside.is_none() || !is_place || number >= segment.layout().ranks {
                 return Err(damaged());
             }
-            self.all.push(IncomingQueue { sender, words, chunk, at: 0, left: 0 });
-            number = next;
+            let sender = sharers.rank(number);
+            self.all.push(IncomingQueue { sender, number, words, chunk, at: 0, left: 0 });
+            place = next;
         }
         self.newest = newest;
         Ok(())

@@ -97,7 +97,7 @@ pub(crate) struct OutgoingQueue {
 }
 
 impl OutgoingQueue {
-    /// Makes a queue from rank `own` to the rank whose mail that is.
+    /// Makes a queue from the rank with number `own` to the one whose mail that is.
     pub(crate) fn create(
         segment: &Arc<Segment>,
         own: u32,

@@ -68,7 +68,8 @@ impl SizeClass {
     #[cold]
     fn allocate(&mut self, context: &Context, bytes: u64) -> Option<u64> {
         // Half of the segment, for each rank and size.
-        let share = context.segment.bytes() / 2 / u64::from(context.ranks) / CLASSES as u64;
+        let ranks = u64::from(context.segment.layout().ranks);
+        let share = context.segment.bytes() / 2 / ranks / CLASSES as u64;
         let most = MOST.max(2 * bytes).min(share);
         let owned = (self.free.len() + self.lent.len()) as u64 * bytes;
         if owned + bytes > most {

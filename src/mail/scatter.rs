@@ -11,6 +11,7 @@ use super::outgoing::{Head, OutgoingQueue, RecordKind, damaged};
 use super::pool::{BlockPool, LONGEST, give_back, is_given_back};
 use crate::context::Context;
 use crate::error::Result;
+use crate::launch::Sharers;
 use crate::prim::{JobFailed, Waiter, sleep_until};
 use crate::shm::{Mapping, Piece, PieceRun, Placed, Segment, spawn_deaf, write_here};
 use crate::sync::channel::MailWords;
@@ -43,12 +44,12 @@ struct ScatterQueues {
 /// Starts the thread of this rank, once. Without one, the kernel writes.
 pub(crate) fn serve(context: &Context) {
     static SERVES: OnceLock<()> = OnceLock::new();
-    if context.foreign.is_some() {
+    if context.segment.layout().ranks == 1 {
         return;
     }
     SERVES.get_or_init(|| {
         let segment = context.segment.clone();
-        let (Ok(own), Ok(bell)) = (mail(&segment, context.rank), mail(&segment, context.rank))
+        let (Ok(own), Ok(bell)) = (mail(&segment, context.here), mail(&segment, context.here))
         else {
             return;
         };
@@ -60,10 +61,10 @@ pub(crate) fn serve(context: &Context) {
     });
 }
 
-/// The words by which the thread of that rank is notified.
-fn mail(segment: &Arc<Segment>, rank: u32) -> Result<Placed<MailWords>> {
+/// The words by which the thread of the rank with that number is notified.
+fn mail(segment: &Arc<Segment>, number: u32) -> Result<Placed<MailWords>> {
     let layout = segment.layout();
-    let index = u64::from(layout.ranks + rank);
+    let index = u64::from(layout.ranks + number);
     segment.place(layout.mail + index * size_of::<MailWords>() as u64)
 }
 
@@ -81,12 +82,12 @@ fn serve_all(segment: &Arc<Segment>, mail: &MailWords) {
 /// Serves the requests that have come, and sleeps until the next one.
 fn serve_found(segment: &Arc<Segment>, mail: &MailWords, sources: &mut Sources) -> Result<()> {
     let seen = mail.look();
-    sources.find(segment, mail)?;
+    sources.find(segment, mail, &Sharers::all())?;
     for source in &mut sources.all {
         while let Some(record) = source.next(segment)? {
             source.pass(&record);
             write_pieces(segment, &record)?;
-            segment.mail(source.sender)?.ring();
+            segment.mail(source.number)?.ring();
         }
     }
     sleep_until(mail.bell(), |rung| rung != seen);
@@ -123,7 +124,7 @@ pub(crate) fn scatter(
 ) -> Result<std::result::Result<bool, JobFailed>> {
     static QUEUES: OnceLock<Mutex<ScatterQueues>> = OnceLock::new();
     let segment = &context.segment;
-    let thread = mail(segment, rank)?;
+    let thread = mail(segment, context.number_of(rank)?)?;
     if pieces.len() < FEWEST || thread.bell().load() == 0 || thread.has_withdrawn() {
         return Ok(Ok(false));
     }
@@ -148,7 +149,7 @@ pub(crate) fn scatter(
     if !is_sent {
         return give_back(segment, block).map(|()| Ok(false));
     }
-    let own = segment.mail(context.rank)?;
+    let own = segment.mail(context.here)?;
     let given_back = waiter.until(own.bell(), |_| {
         own.look();
         is_given_back(segment, block) || thread.has_withdrawn() || has_left()
@@ -173,8 +174,8 @@ impl ScatterQueues {
         self.queues.resize_with(context.ranks as usize, || None);
         let queue = self.queues.get_mut(rank as usize)?;
         if queue.is_none() {
-            let (segment, own) = (&context.segment, context.rank);
-            let mail = mail(segment, rank).ok()?;
+            let (segment, own) = (&context.segment, context.here);
+            let mail = mail(segment, context.number_of(rank).ok()?).ok()?;
             *queue = OutgoingQueue::create(segment, own, mail, &context.excluded()).ok();
         }
         queue.as_mut()

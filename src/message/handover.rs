@@ -19,7 +19,7 @@ impl MailboxState {
         slot: Slot,
         theirs: u64,
     ) -> Result<()> {
-        if context.foreign.is_some() {
+        if !context.reaches(to) {
             let data = self.payload_of(slot);
             self.received(slot, 0);
             let head = Head::control(RecordKind::Block, theirs, 0, data.len() as u64);

@@ -80,7 +80,7 @@ pub(super) struct MailboxState {
     pub(super) pulls: Vec<Pull>,
     /// Acknowledgements that there was no memory for: rank and token.
     pub(super) unsent_acks: Vec<(u32, u64)>,
-    /// The kernel does not let this process read the memory of others, or they may be on other machines.
+    /// The kernel does not let this process read the memory of others.
     pub(super) is_denied: bool,
 }
 
@@ -120,7 +120,7 @@ impl Mailbox {
             slots: Slots::new(open.clone()),
             pulls: Vec::new(),
             unsent_acks: Vec::new(),
-            is_denied: context.foreign.is_some(),
+            is_denied: false,
         };
         let made = Mailbox {
             own: mail_of(&context.segment, context.here)?,
@@ -226,7 +226,7 @@ impl MailboxState {
         if self.emptied == Some(seen) || enough(self) {
             return Ok(());
         }
-        self.sources.find(&context.segment, &mailbox.own)?;
+        self.sources.find(&context.segment, &mailbox.own, &context.sharers)?;
         // Another MPI rings no bell.
         if self.drain_known(context, &enough)? && context.foreign.is_none() {
             self.emptied = Some(seen);
@@ -485,7 +485,7 @@ impl MailboxState {
     }
 
     /// Appends a record with the data of `from`, or without any, to the queue to another rank of the job, and
-    /// rings; or sends it by another MPI.
+    /// rings; or sends it by another MPI, if that rank is on another node.
     pub(super) fn put(
         &mut self,
         context: &Context,
@@ -493,7 +493,7 @@ impl MailboxState {
         head: &Head,
         from: Option<&Outgoing>,
     ) -> std::result::Result<(), AllocError> {
-        if context.foreign.is_some() {
+        if !context.reaches(to) {
             let data = from.map(Outgoing::packed).unwrap_or_default();
             return Ok(send_foreign(context, to, head, data)?);
         }
@@ -502,8 +502,8 @@ impl MailboxState {
         let queue = match queue {
             Some(queue) => queue,
             None => {
-                let mail = mail_of(segment, to)?;
-                queue.insert(OutgoingQueue::create(segment, context.rank, mail, &waiter)?)
+                let mail = mail_of(segment, context.number_of(to)?)?;
+                queue.insert(OutgoingQueue::create(segment, context.here, mail, &waiter)?)
             }
         };
         let inside = from.map_or(0, Outgoing::bytes);

@@ -89,6 +89,8 @@ pub(super) fn try_receive(
     let (context, mailbox) = (of.context(), Mailbox::existing()?);
     let from = match source {
         Some(source) => of.partner(source)?,
+        // Its sender may be on another node.
+        None if context.foreign.is_some() => return None,
         None => Envelope::ANY_SOURCE,
     };
     let mut into = Incoming::of(into)?;

@@ -148,7 +148,7 @@ impl Sending<'_> {
         // The clock of a checked job travels in a record with the bytes.
         let is_eager = bytes <= EAGER || context.checker().is_some() || self.is_record()?;
         let may_stage = !is_eager && self.mode != SendMode::Synchronous;
-        if may_stage && context.foreign.is_none() && self.shared().is_none() {
+        if may_stage && context.reaches(self.to) && self.shared().is_none() {
             let block = mailbox.lock().pool.lend(context, bytes, self.to)?;
             if let Some(block) = block {
                 return self.stage(mailbox, block).map(|()| None);
@@ -180,7 +180,7 @@ impl Sending<'_> {
 
     /// Whether another MPI moves the message as a record: it needs no block.
     fn is_record(&self) -> Result<bool> {
-        if self.of.context().foreign.is_none() || self.from.bytes() > LONGEST {
+        if self.of.context().reaches(self.to) || self.from.bytes() > LONGEST {
             return Ok(false);
         }
         let crowded = foreign::is_crowded();
@@ -195,7 +195,7 @@ impl Sending<'_> {
     /// The offset of the message, if it lies in the segment.
     fn shared(&self) -> Option<u64> {
         let (context, at) = (self.of.context(), self.from.plain()?);
-        let is_shared = context.foreign.is_none();
+        let is_shared = context.reaches(self.to);
         is_shared.then(|| context.segment.offset_of(at, self.from.bytes())).flatten()
     }
 

@@ -183,7 +183,7 @@ impl Mailbox {
     fn pull(&self, context: &Context, pull: Pull) -> Result<()> {
         let Pull { slot, mut into, envelope, bytes, clock, token, address } = pull;
         let source = envelope.source;
-        let is_denied = self.lock().is_denied;
+        let is_denied = self.lock().is_denied || !context.reaches(source);
         let pulled = match is_denied {
             true => Err(None),
             false => {
@@ -192,7 +192,8 @@ impl Mailbox {
             }
         };
         // If the sender has withdrawn the message, it may have written there since.
-        if pulled.is_ok() && !mail_of(&context.segment, source)?.has_withdrawn() {
+        if pulled.is_ok() && !mail_of(&context.segment, context.number_of(source)?)?.has_withdrawn()
+        {
             let mut state = self.lock();
             state.finish(
                 slot,

@@ -40,6 +40,10 @@ impl Failure for FailedWord {
 pub trait Progress {
     /// The word that changes when there may be work; `None` without outstanding requests.
     fn bell(&self) -> Option<&ParkWord>;
+    /// Whether there may be work without a change of the bell.
+    fn polls(&self) -> bool {
+        false
+    }
     /// Does the work that is ready, without waiting; returns whether there was any.
     fn work(&self) -> bool;
 }
@@ -75,7 +79,7 @@ pub struct JobFailed;
 /// How this process waits: its backoff, and the word that ends every wait.
 #[derive(Clone, Copy)]
 pub struct Waiter<'a> {
-    /// The rank of this process in the job.
+    /// The number of this rank in the segment.
     pub rank: u32,
     /// Set by the launcher when an awaited rank has failed.
     pub failed: &'a dyn Failure,
@@ -199,7 +203,7 @@ impl Waiter<'_> {
         let _logged = self.logged();
         let mut tier = self.backoff.begin();
         let (mut asleep, mut step) = (None, WaitStep::Again);
-        let (mut heard, mut worked) = (None, false);
+        let (mut heard, mut worked, mut is_first) = (None, false, true);
         loop {
             let value = if step == WaitStep::Sleep { Some(word.load()) } else { awake() };
             if let Some(value) = value.filter(|value| ready(*value)) {
@@ -211,10 +215,14 @@ impl Waiter<'_> {
                 return Err(JobFailed);
             }
             let progress = self.progress.filter(|_| step != WaitStep::Spun);
-            let due = progress.and_then(|progress| Some((progress, progress.bell()?.load())));
-            if let Some((progress, rung)) = due {
-                worked |= heard.replace(rung) != Some(rung) && progress.work();
+            let rung = progress.and_then(|progress| Some(progress.bell()?.load()));
+            let polls = progress.is_some_and(Progress::polls);
+            let rings = rung.is_some_and(|rung| heard.replace(rung) != Some(rung));
+            // What is awaited often comes while the wait spins: not before that.
+            if rings || polls && !is_first {
+                worked |= progress.is_some_and(Progress::work);
             }
+            is_first = false;
             step = self.backoff.next(&mut tier);
             if step == WaitStep::Sleep {
                 if asleep.is_none() {
@@ -222,7 +230,7 @@ impl Waiter<'_> {
                 }
                 let failed = self.failed;
                 let bounds = self.backoff.sleep(&tier);
-                let sleep = due.is_none().then_some(bounds);
+                let sleep = (rung.is_none() && !polls).then_some(bounds);
                 word.sleep_unless(failed.word(), barrier, sleep, |now| {
                     ready(now) || failed.is_set()
                 });

@@ -84,6 +84,7 @@ pub(super) fn sync(calls: &Calls, transport: &Transport) {
     let _call = calls.enter(Call::WinSync);
     sync::win_sync();
     transport.sync_elsewhere();
+    calls.context().serve();
     // A rank that waits for a value by its own loads calls it between them.
     let synced = |checker: &Checker, window: &CheckedWindow| window.synced(checker);
     calls.synchronising(None, Frequency::Often, synced);

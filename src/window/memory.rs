@@ -680,5 +680,6 @@ pub(super) fn await_report(comm: &Comm, rank: u32) -> std::result::Result<(), Jo
 /// Whether `rank` has left the job in good order.
 fn has_left(comm: &Comm, rank: u32) -> Result<bool> {
     let world = comm.world_ranks()[rank as usize];
-    Ok(comm.context().segment.slot(world)?.finished.is_set())
+    let number = comm.context().number_of(world)?;
+    Ok(comm.context().segment.slot(number)?.finished.is_set())
 }

@@ -205,7 +205,9 @@ impl Notifications {
         let mut seen = consumed.count.load();
         let come = notify::test(word, &mut seen, count);
         consumed.count.store(seen);
-        if come {
+        if !come {
+            calls.context().serve();
+        } else {
             publish_consumed(calls, word, (seen, count));
             calls.synchronising(None, Frequency::Often, |checker, window| {
                 window.noticed(checker, calls.rank().0);

@@ -121,8 +121,9 @@ impl Synchronization<'_> {
             calls.allowed(Call::Test, Rank::NULL, state.may_wait(EXPOSURE))?;
             let origins = self.origins_to_await(Call::Test)?;
             let done = self.transport().test_completes(calls, origins, &mut state.pscw)?;
-            if done {
-                self.unexpose(&state.pscw);
+            match done {
+                true => self.unexpose(&state.pscw),
+                false => calls.context().serve(),
             }
             Ok(done)
         })

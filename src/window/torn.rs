@@ -62,7 +62,9 @@ pub(super) fn torn(calls: &Calls, memory: &ExposedMemory) -> Vec<Torn> {
 
 /// What the world's rank `world`, which is `origin` here and has failed, was writing.
 fn torn_by(calls: &Calls, memory: &ExposedMemory, origin: Rank, world: u32) -> Vec<Torn> {
-    let Ok(slot) = calls.context().segment.slot(world) else { return Vec::new() };
+    let context = calls.context();
+    let slot = context.number_of(world).and_then(|number| context.segment.slot(number));
+    let Ok(slot) = slot else { return Vec::new() };
     let size = calls.comm().size();
     if slot.writing.are_too_few() {
         let whole = |target| {

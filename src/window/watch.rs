@@ -135,6 +135,7 @@ pub(super) fn test_value<T: Integer>(
 ) -> Result<Option<T>> {
     let found = memory.load(calls, Call::TestUntil, calls.rank().0, disp)?;
     if !until.holds(found, value) {
+        calls.context().serve();
         return Ok(None);
     }
     watch::found();

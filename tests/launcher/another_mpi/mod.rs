@@ -41,11 +41,13 @@ fn example(name: &str) -> PathBuf {
 
 #[track_caller]
 fn succeeds(mpich: &Path, ranks: u32, name: &str, arguments: &[&str], expected: &str) {
-    for way in WAYS {
-        let mut launcher = mpiexec(mpich, ranks);
+    let nodes = (2..=ranks).step_by(2).map(|nodes| (Nodes::Of(nodes), WAYS[0]));
+    for (nodes, way) in WAYS.map(|way| (Nodes::One, way)).into_iter().chain(nodes) {
+        let mut launcher = mpiexec_on(mpich, ranks, nodes);
         let command = launcher.env(NODE, way).arg(example(name)).args(arguments);
         let Outcome { status, output } = run(command, name);
-        let shown = format!("{ranks} x {name} {arguments:?}, {way}, {status}:\n{output}");
+        let shown =
+            format!("{ranks} x {name} {arguments:?}, {nodes:?}, {way}, {status}:\n{output}");
         assert!(status.success() && output.contains(expected), "{shown}");
     }
 }

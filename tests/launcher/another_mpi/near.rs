@@ -1,12 +1,12 @@
-//! Jobs of another MPI whose ranks are all on one node: they share memory as under rmarun, or none of them does.
+//! Ranks of one node in jobs of another MPI: they share memory as under rmarun, or none of them does.
 
 use super::{part, relaunched};
 use crate::support::{NODE, Nodes, Outcome, mpich, mpiexec, mpiexec_on};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid, getppid};
-use onesided::Until;
 use onesided::launch::{Job, Observation};
 use onesided::prelude::*;
+use onesided::{Info, SplitType, Until};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,45 +15,55 @@ use std::time::{Duration, Instant};
 /// output.
 #[track_caller]
 fn shares(ranks: u32, wish: &str, variables: &[(&str, &str)]) -> Option<(bool, String)> {
-    shares_on(Nodes::One, ranks, wish, variables)
+    let (shared, output) = sharing_on(Nodes::One, ranks, wish, variables)?;
+    assert!([0, ranks].contains(&shared), "{output}");
+    Some((shared != 0, output))
 }
 
-/// The same on these nodes.
+/// The same on these nodes: how many ranks share memory with others.
 #[track_caller]
-fn shares_on(
+fn sharing_on(
     nodes: Nodes,
     ranks: u32,
     wish: &str,
     variables: &[(&str, &str)],
-) -> Option<(bool, String)> {
+) -> Option<(u32, String)> {
     let mut launcher = mpiexec_on(&mpich()?, ranks, nodes);
     launcher.env_remove(NODE).envs(variables.iter().copied());
     launcher.args(["sh", "-c", &format!("{wish}\nexec \"$@\""), "sh"]);
     let Outcome { status, output } = relaunched(launcher, "rank");
     assert!(status.success(), "{wish}, {variables:?}, {status}:\n{output}");
-    let with = |what: &str| output.matches(&format!("rank {what} memory")).count();
+    let with = |what: &str| output.matches(&format!("rank {what} memory")).count() as u32;
     let (shared, separate) = (with("shares"), with("has its own"));
-    assert!([(ranks as usize, 0), (0, ranks as usize)].contains(&(shared, separate)), "{output}");
-    Some((shared != 0, output))
+    assert_eq!(shared + separate, ranks, "{output}");
+    Some((shared, output))
 }
 
 /// A rank: prints whether it shares memory, and uses a window either way.
 fn run_rank() {
     let universe = Universe::init().expect("a rank joins its job");
     let world = universe.world();
-    let (me, n) = (world.rank().0, world.size());
+    let n = world.size();
+    let near = world.split_type(Some(SplitType::Shared), 0, &Info::new());
+    let near = near.expect("a split").expect("for all");
+    let all_are_near = near.size() == n;
     // Another MPI cannot do it.
-    let shrunk = world.shrink().ok();
-    let has = if shrunk.is_some() { "shares" } else { "has its own" };
+    let shrunk = if all_are_near { world.shrink() } else { near.shrink() }.ok();
+    let shares = shrunk.is_some() && (all_are_near || near.size() > 1);
+    let has = if shares { "shares" } else { "has its own" };
     shrunk.into_iter().for_each(|shrunk| shrunk.free().expect("an end"));
-    let mut window = Window::<u64>::allocate(world, 1).expect("a window");
-    let one = [u64::from(me) + 1];
-    let epoch = window.fence().expect("an epoch");
-    epoch.accumulate(&one, Op::Sum, Rank(0), 0).expect("a sum");
-    epoch.close().expect("an end");
-    let sum = window.load_one(0).expect("the own part");
-    assert_eq!(sum, if me == 0 { u64::from(n * (n + 1) / 2) } else { 0 });
-    window.free().expect("an end");
+    for comm in [world, &near] {
+        let (me, n) = (comm.rank().0, comm.size());
+        let mut window = Window::<u64>::allocate(comm, 1).expect("a window");
+        let one = [u64::from(me) + 1];
+        let epoch = window.fence().expect("an epoch");
+        epoch.accumulate(&one, Op::Sum, Rank(0), 0).expect("a sum");
+        epoch.close().expect("an end");
+        let sum = window.load_one(0).expect("the own part");
+        assert_eq!(sum, if me == 0 { u64::from(n * (n + 1) / 2) } else { 0 });
+        window.free().expect("an end");
+    }
+    near.free().expect("an end");
     // In one write: the ranks share the pipe.
     println!("rank {has} memory");
 }
@@ -74,9 +84,11 @@ fn ranks_share_memory_if_all_can_and_want() {
     no_notes("", &[(NODE, "shared")], true);
     no_notes("", &[(NODE, "none")], false);
     no_notes("[ $PMI_RANK = 0 ] && export ONESIDED_NODE=none", &[], false);
-    for nodes in [2, 4] {
-        let Some((shares, output)) = shares_on(Nodes::Of(nodes), 4, "", &[]) else { return };
-        assert!(!shares && !output.contains("onesided:"), "{output}");
+    let cases = [(2, "shared", 4), (3, "shared", 2), (4, "shared", 0), (2, "none", 0)];
+    for (nodes, way, expected) in cases {
+        let sharing = sharing_on(Nodes::Of(nodes), 4, "", &[(NODE, way)]);
+        let Some((sharing, output)) = sharing else { return };
+        assert!(sharing == expected && !output.contains("onesided:"), "{nodes}, {way}: {output}");
     }
 }
 
@@ -85,16 +97,22 @@ fn without_memory_for_all_ranks_none_shares_it() {
     if part().is_some() {
         return run_rank();
     }
-    let is_enough =
-        |bytes: &u64| Job::segment_bytes(4, Some(*bytes), Observation::default()).is_ok();
-    let enough = (1..).map(|pages| pages * 4096).find(is_enough).expect("some size is");
-    let wish = format!("[ $PMI_RANK = 0 ] && export ONESIDED_SEGMENT_SIZE={}", enough - 4096);
-    let Some((shares, output)) = shares(4, &wish, &[]) else { return };
+    let too_little_for = |ranks: u32| {
+        let is_enough =
+            |bytes: &u64| Job::segment_bytes(ranks, Some(*bytes), Observation::default()).is_ok();
+        let enough = (1..).map(|pages| pages * 4096).find(is_enough).expect("some size is");
+        format!("[ $PMI_RANK = 0 ] && export ONESIDED_SEGMENT_SIZE={}", enough - 4096)
+    };
+    let Some((shares, output)) = shares(4, &too_little_for(4), &[]) else { return };
     assert!(!shares, "{output}");
     for words in ["rank 0 cannot share memory", "is not possible for 4 ranks", "ONESIDED_NODE=none"]
     {
         assert_eq!(output.matches(words).count(), 1, "{words}: {output}");
     }
+    // The other node has enough.
+    let sharing = sharing_on(Nodes::Of(2), 4, &too_little_for(2), &[]);
+    let Some((sharing, output)) = sharing else { return };
+    assert!(sharing == 2 && output.contains("rank 0 cannot share memory"), "{output}");
 }
 
 #[test]

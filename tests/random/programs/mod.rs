@@ -111,6 +111,7 @@ fn random_programs_run_under_another_mpi() {
         (3, 2, shared, 100),
         (4, 1, none, 30),
         (4, 1, shared, 100),
+        (4, 2, shared, 30),
         (4, 4, shared, 30),
     ] {
         let work = Work::Elsewhere { mpich: mpich.clone(), nodes, way, count };
