@@ -146,7 +146,9 @@ fn own(peers: &[Option<Peer>], job: Job, options: &Options) -> (Vec<Row>, Option
     let ended = match (is_foreign(suite), &peers[MPICH]) {
         (false, _) => vec![by_rmarun(job, options)],
         (true, Some(mpich)) if suite == Suite::ForeignNode => {
-            vec![by_launcher(mpich, job, options), by_rmarun(job, options)]
+            let on_two = (Suite::ForeignNodes, ranks + 1);
+            let ours = [job, on_two].map(|job| by_launcher(mpich, job, options));
+            ours.into_iter().chain([by_rmarun(job, options)]).collect()
         }
         (true, Some(mpich)) => vec![by_launcher(mpich, job, options)],
         (true, None) => return (Vec::new(), Some(failed("MPICH is not there".into()))),

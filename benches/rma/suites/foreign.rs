@@ -1,12 +1,13 @@
 //! Jobs that another MPI's launcher has started. Puts by that MPI: rank 0 works on rank 1, which waits in a barrier. The
-//! same and more on one node, whose ranks share memory; that program also runs under rmarun.
+//! same and more on one node, whose ranks share memory, and on one of two; that program also runs under rmarun.
 
 use crate::Options;
 use crate::freed::Freed;
 use crate::measure::{Case, measure};
 use crate::suites::epochs;
-use onesided::{Access, Comm, Op, Rank, Window, launch};
+use onesided::{Access, Comm, Info, Op, Rank, SplitType, Window, launch};
 use std::hint::black_box;
+use std::time::Duration;
 
 const TARGET: Rank = Rank(1);
 /// Puts of a batch, and the words between two of them, so that none lies beside another.
@@ -31,13 +32,48 @@ pub const SUM: [&str; 2] =
     ["accumulate sum u64 + flush on a node", "limit: accumulate sum u64 + flush under rmarun"];
 pub const FENCE: [&str; 2] = ["fence on a node", "limit: fence under rmarun"];
 
+/// The same rows of one of two nodes.
+pub const OF_TWO: [&str; 3] = [
+    "put + flush on one of two nodes",
+    "accumulate sum u64 + flush on one of two nodes",
+    "fence on one of two nodes",
+];
+
 /// The same work by either launcher.
 pub fn run_near(world: &Comm, options: &Options) {
-    let name = |[here, there]: [&'static str; 2]| {
+    let rows = [PUT, SUM, FENCE];
+    let named = |[here, there]: [&'static str; 2]| {
         if launch::is_rank() { (there, "") } else { (here, there) }
     };
-    let [(put_name, put_limit), (sum_name, sum_limit), (fence_name, fence_limit)] =
-        [PUT, SUM, FENCE].map(name);
+    work_near(world, rows.map(named), options);
+}
+
+/// The same on a node of two ranks, in a job with another node, whose rank sleeps.
+#[allow(clippy::disallowed_methods, reason = "the rank leaves its core to the others")]
+pub fn run_on_nodes(world: &Comm, options: &Options) {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let near = world.split_type(Some(SplitType::Shared), 0, &Info::new());
+    let near = near.expect("a split").expect("for all");
+    let end = 0;
+    if near.size() == 1 {
+        while world.iprobe(Rank(0), end).expect("the job goes on").is_none() {
+            std::thread::sleep(PAUSE);
+        }
+        world.recv(&mut [0u8], Rank(0), end).expect("it is there");
+    } else {
+        let [put, sum, fence] = OF_TWO;
+        work_near(&near, [(put, PUT[1]), (sum, SUM[1]), (fence, FENCE[1])], options);
+    }
+    if world.rank() == 0 {
+        let alone = Rank(1);
+        world.send(&[0u8], alone, end).expect("a message");
+    }
+    near.free().expect("an end");
+}
+
+/// Puts, accumulates and fences of two ranks; each row has a name and its limit's.
+fn work_near(world: &Comm, rows: [(&'static str, &'static str); 3], options: &Options) {
+    let [(put_name, put_limit), (sum_name, sum_limit), (fence_name, fence_limit)] = rows;
     let mut window = Window::<u64>::allocate(world, STRIDE).expect("a small window");
     if world.rank() == 0 {
         let epoch = window.lock_all().expect("no rank holds a lock");

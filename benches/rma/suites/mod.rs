@@ -61,6 +61,8 @@ pub enum Suite {
     ForeignFar,
     /// Ranks of one node that MPICH's launcher has started put, accumulate and fence; and under rmarun.
     ForeignNode,
+    /// The same on one of two nodes; runs with it.
+    ForeignNodes,
     /// One rank puts, in a job that is traced and in another.
     Trace,
     /// Joins the job, allocates a window, fences once, and ends.
@@ -102,6 +104,7 @@ pub fn run(suite: Suite, options: &Options) {
         Suite::Foreign => foreign::run(world, foreign::NEAR, options),
         Suite::ForeignFar => foreign::run(world, foreign::FAR, options),
         Suite::ForeignNode => foreign::run_near(world, options),
+        Suite::ForeignNodes => foreign::run_on_nodes(world, options),
         Suite::Trace => trace::run(world, options),
         Suite::Startup => startup::run(world, options),
         Suite::Nothing => {}
