@@ -135,9 +135,11 @@ const NUMBERS: &[Number] = &[
     number(foreign::PUT[0], 2, 8, Of(1.2, foreign::PUT[1])),
     number(foreign::SUM[0], 2, 8, Of(1.2, foreign::SUM[1])),
     number(foreign::FENCE[0], 2, 0, Of(1.2, foreign::FENCE[1])),
+    number(foreign::MESSAGE[0], 2, 8, Of(1.2, foreign::MESSAGE[1])),
     number(foreign::OF_TWO[0], 2, 8, Of(1.2, foreign::PUT[1])),
     number(foreign::OF_TWO[1], 2, 8, Of(1.2, foreign::SUM[1])),
     number(foreign::OF_TWO[2], 2, 0, Of(1.2, foreign::FENCE[1])),
+    number(foreign::OF_TWO[3], 2, 8, Of(1.2, foreign::MESSAGE[1])),
 ];
 
 impl Number {

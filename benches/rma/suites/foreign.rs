@@ -31,17 +31,20 @@ pub const PUT: [&str; 2] = ["put + flush on a node", "limit: put + flush under r
 pub const SUM: [&str; 2] =
     ["accumulate sum u64 + flush on a node", "limit: accumulate sum u64 + flush under rmarun"];
 pub const FENCE: [&str; 2] = ["fence on a node", "limit: fence under rmarun"];
+pub const MESSAGE: [&str; 2] =
+    ["message there and back on a node", "limit: message there and back under rmarun"];
 
 /// The same rows of one of two nodes.
-pub const OF_TWO: [&str; 3] = [
+pub const OF_TWO: [&str; 4] = [
     "put + flush on one of two nodes",
     "accumulate sum u64 + flush on one of two nodes",
     "fence on one of two nodes",
+    "message there and back on one of two nodes",
 ];
 
 /// The same work by either launcher.
 pub fn run_near(world: &Comm, options: &Options) {
-    let rows = [PUT, SUM, FENCE];
+    let rows = [PUT, SUM, FENCE, MESSAGE];
     let named = |[here, there]: [&'static str; 2]| {
         if launch::is_rank() { (there, "") } else { (here, there) }
     };
@@ -61,8 +64,9 @@ pub fn run_on_nodes(world: &Comm, options: &Options) {
         }
         world.recv(&mut [0u8], Rank(0), end).expect("it is there");
     } else {
-        let [put, sum, fence] = OF_TWO;
-        work_near(&near, [(put, PUT[1]), (sum, SUM[1]), (fence, FENCE[1])], options);
+        let [put, sum, fence, message] = OF_TWO;
+        let rows = [(put, PUT[1]), (sum, SUM[1]), (fence, FENCE[1]), (message, MESSAGE[1])];
+        work_near(&near, rows, options);
     }
     if world.rank() == 0 {
         let alone = Rank(1);
@@ -71,9 +75,9 @@ pub fn run_on_nodes(world: &Comm, options: &Options) {
     near.free().expect("an end");
 }
 
-/// Puts, accumulates and fences of two ranks; each row has a name and its limit's.
-fn work_near(world: &Comm, rows: [(&'static str, &'static str); 3], options: &Options) {
-    let [(put_name, put_limit), (sum_name, sum_limit), (fence_name, fence_limit)] = rows;
+/// Puts, accumulates, fences and messages of two ranks; each row has a name and its limit's.
+fn work_near(world: &Comm, rows: [(&'static str, &'static str); 4], options: &Options) {
+    let [(put_name, put_limit), (sum_name, sum_limit), (fence_name, fence_limit), message] = rows;
     let mut window = Window::<u64>::allocate(world, STRIDE).expect("a small window");
     if world.rank() == 0 {
         let epoch = window.lock_all().expect("no rank holds a lock");
@@ -98,7 +102,25 @@ fn work_near(world: &Comm, rows: [(&'static str, &'static str); 3], options: &Op
     window.free().expect("no epoch is open");
     let fences = Window::<u64>::allocate(world, 512).expect("a small window");
     let fences = epochs::fence(Freed::new(Ok(fences)), fence_name).against(fence_limit);
-    measure(Some(world), world.size(), vec![fences], options);
+    measure(Some(world), world.size(), vec![fences, there_and_back(world, message)], options);
+}
+
+/// A short message to the other rank and one from there.
+fn there_and_back<'a>(world: &'a Comm, (name, limit): (&'static str, &'static str)) -> Case<'a> {
+    let (begins, other) = (world.rank() == 0, Rank(1 - world.rank().0));
+    let round = move || -> onesided::Result<()> {
+        let mut into = [0u8; 8];
+        if begins {
+            world.send(black_box(&[1u8; 8]), other, 0)?;
+        }
+        world.recv(&mut into, other, 0)?;
+        if !begins {
+            world.send(black_box(&into), other, 0)?;
+        }
+        Ok(())
+    };
+    let rounds = move |n| (0..n).for_each(|_| round().expect("a message each way"));
+    Case::new(name, 8, rounds).against(limit)
 }
 
 pub fn run(world: &Comm, names: Names, options: &Options) {
