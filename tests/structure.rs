@@ -65,6 +65,7 @@ const RULES: &[Rule] = &[
             "capi/src/race.rs",
             "capi/src/threads.rs",
             "capi/src/threads/openmp.rs",
+            "capi/src/threads/openmp/clang.rs",
         ],
     },
     Rule {

@@ -95,7 +95,11 @@ esac
 if [ "$race" = yes ]; then
     # The compiler alone gets the option: the driver would link a runtime of its own for it.
     case $($compiler --version 2>/dev/null) in
-    *clang*) set -- -g -Xclang -fsanitize=thread "$@" ;;
+    # clang has no line for calls that it merges.
+    *clang*)
+        set -- -g -Xclang -fsanitize=thread -Xclang -mllvm -Xclang -simplifycfg-sink-common=false \
+            -Xclang -mllvm -Xclang -enable-tail-merge=false "$@"
+        ;;
     # gcc does not report the instructions that it has in place of calls of these functions.
     *) set -- -g -Wp,-fsanitize=thread -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset "$@" ;;
     esac
@@ -112,12 +116,18 @@ if [ "$race" = yes ]; then
         GOMP_parallel_loop_nonmonotonic_runtime GOMP_parallel_loop_runtime GOMP_parallel_loop_static
         GOMP_parallel_reductions GOMP_parallel_sections GOMP_sections_end GOMP_sections_end_cancel
         GOMP_single_copy_end GOMP_single_copy_start GOMP_task GOMP_taskgroup_end GOMP_taskloop GOMP_taskloop_ull
-        GOMP_taskwait GOMP_taskwait_depend
-        _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE
+        GOMP_taskwait GOMP_taskwait_depend _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE
         _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE
-        _ZNSt6thread4joinEv cnd_timedwait cnd_wait memcpy memmove memset mtx_lock mtx_timedlock mtx_trylock
-        mtx_unlock omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock omp_unset_lock
-        omp_unset_nest_lock pthread_barrier_destroy pthread_barrier_wait pthread_cond_clockwait
+        _ZNSt6thread4joinEv __cxa_guard_acquire __cxa_guard_release __kmpc_barrier __kmpc_cancel_barrier
+        __kmpc_copyprivate __kmpc_critical __kmpc_critical_with_hint __kmpc_doacross_init __kmpc_doacross_post
+        __kmpc_doacross_wait __kmpc_end_critical __kmpc_end_ordered __kmpc_end_reduce __kmpc_end_reduce_nowait
+        __kmpc_end_serialized_parallel __kmpc_end_taskgroup __kmpc_flush __kmpc_fork_call __kmpc_fork_teams
+        __kmpc_omp_target_task_alloc __kmpc_omp_task __kmpc_omp_task_alloc __kmpc_omp_task_begin_if0
+        __kmpc_omp_task_complete_if0 __kmpc_omp_task_with_deps __kmpc_omp_taskwait __kmpc_omp_taskwait_deps_51
+        __kmpc_omp_wait_deps __kmpc_ordered __kmpc_reduce __kmpc_reduce_nowait __kmpc_serialized_parallel
+        __kmpc_taskloop __kmpc_taskloop_5 cnd_timedwait cnd_wait memcpy memmove memset mtx_lock mtx_timedlock
+        mtx_trylock mtx_unlock omp_fulfill_event omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock
+        omp_unset_lock omp_unset_nest_lock pthread_barrier_destroy pthread_barrier_wait pthread_cond_clockwait
         pthread_cond_timedwait pthread_cond_wait pthread_create pthread_join pthread_mutex_clocklock
         pthread_mutex_destroy pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_trylock
         pthread_mutex_unlock pthread_once pthread_rwlock_destroy pthread_rwlock_rdlock

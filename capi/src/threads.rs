@@ -1,7 +1,5 @@
 //! What synchronises the threads of a program, for programs that `rmacc -race` has compiled: POSIX threads, C11's, and
-//! OpenMP of gcc. The linker lets their calls come here (`--wrap`); each does what the program asks, and reports it.
-//!
-//! Another OpenMP library is not followed, and then no threads are: a rank counts as one thread.
+//! OpenMP of gcc and clang. The linker lets their calls come here (`--wrap`); each does what the program asks, and reports it.
 #![allow(unsafe_code, reason = "calls the functions that the program has asked for")]
 
 mod openmp;
@@ -23,23 +21,28 @@ pub fn find(name: &CStr) -> usize {
 
 /// The function with a name, as the program would have called it.
 macro_rules! real {
-    ($name:expr, fn($($type:ty),* $(,)?) $(-> $result:ty)? $(,)?) => {{
+    ($name:expr, fn($($type:ty),* $(,)?) $(-> $result:ty)? $(,)?) => {
+        $crate::threads::real!(@ $name, extern "C" fn($($type),*) $(-> $result)?)
+    };
+    // Of any number of arguments behind these.
+    ($name:expr, fn($($type:ty),*; ...) $(,)?) => {
+        $crate::threads::real!(@ $name, extern "C" fn($($type),*, ...))
+    };
+    (@ $name:expr, $type:ty) => {{
         static FOUND: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
         let at = *FOUND.get_or_init(|| $crate::threads::find($name));
         assert_ne!(at, 0, "the program has no function {:?}", $name);
         let at = std::ptr::with_exposed_provenance::<std::ffi::c_void>(at);
         // SAFETY: the function has this type by its standard, and is there as long as the process.
-        unsafe { std::mem::transmute::<*const std::ffi::c_void, extern "C" fn($($type),*) $(-> $result)?>(at) }
+        unsafe { std::mem::transmute::<*const std::ffi::c_void, $type>(at) }
     }};
 }
 pub(crate) use real;
 
-/// The program's threads are followed, unless an OpenMP library starts some that are not.
+/// The program's threads are followed.
 pub fn follow() {
-    if find(c"__kmpc_fork_call") == 0 {
-        // SAFETY: always allowed.
-        race::follow_threads(|| unsafe { pthread_self() });
-    }
+    // SAFETY: always allowed.
+    race::follow_threads(|| unsafe { pthread_self() });
 }
 
 /// Functions that acquire the object at their first argument, unless they fail.
@@ -237,6 +240,21 @@ extern "C" fn __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(
     race::acquired(mutex);
 }
 
+/// A variable of a function that is initialized when control first passes. The compiler reads the guard by an atomic
+/// operation that acquires, and calls this until it has one.
+#[unsafe(no_mangle)]
+extern "C" fn __wrap___cxa_guard_acquire(guard: usize) -> c_int {
+    let done = real!(c"__cxa_guard_acquire", fn(usize) -> c_int)(guard);
+    has_read(guard, ACQUIRE);
+    done
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __wrap___cxa_guard_release(guard: usize) {
+    will_write(guard, RELEASE);
+    real!(c"__cxa_guard_release", fn(usize))(guard);
+}
+
 thread_local! {
     /// What this thread is about to do once.
     static ONCE: Cell<Option<(usize, extern "C" fn())>> = const { Cell::new(None) };
@@ -260,6 +278,7 @@ extern "C" fn __wrap_pthread_once(control: usize, function: extern "C" fn()) -> 
 
 /// Orders of C's atomic operations.
 const RELAXED: c_int = 0;
+const ACQUIRE: c_int = 2;
 const RELEASE: c_int = 3;
 /// What fences order is one object.
 const FENCES: usize = 16;

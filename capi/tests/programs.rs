@@ -709,17 +709,18 @@ fn buffers_that_are_used_too_early_are_found() {
 /// Loads and stores of a program that `rmacc -race` has compiled, to windows and buffers, each with its line.
 #[test]
 fn accesses_of_the_program_itself_are_found() {
-    if !has("cc") || !has("timeout") {
-        return;
-    }
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("accesses-of-the-program");
     let source = Path::new(SOURCES).join("ends/own.c");
-    let mut compiler = installed("rmacc");
-    good(&compiler.args(["-race", "-O1", "-o"]).args([&program, &source]).output().unwrap());
+    for program in compiled_with_race("rmacc", &["-O1"], &source) {
+        find_accesses(&program);
+    }
+}
+
+/// Of each case of `ends/own.c`.
+fn find_accesses(program: &Path) {
     let run = |options: &[&str], case: &str| {
         let mut command = Command::new("timeout");
         command.arg(LIMIT).arg(installed("rmarun").get_program()).args(options).args(["-n", "2"]);
-        let output = command.arg(&program).arg(case).output().unwrap();
+        let output = command.arg(program).arg(case).output().unwrap();
         (output.status.code(), text(&output.stderr))
     };
     let found = [
@@ -786,22 +787,14 @@ fn names_in(source: &Path, before: &str) -> Vec<String> {
 
 /// Cases whose name begins with "unordered" have one conflict, whose report has that text.
 fn find_unordered(compiler: &str, options: &[&str], source: &Path, cases: &[String], report: &str) {
-    if !has(if compiler == "rmacc" { "cc" } else { "c++" }) || !has("timeout") {
-        return;
-    }
-    let name = source.file_name().unwrap_or_default();
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("unordered").join(name);
-    fs::create_dir_all(program.parent().unwrap()).unwrap();
-    let mut compiler = installed(compiler);
-    compiler.arg("-race").args(options).arg("-o").args([&program, source]);
-    good(&compiler.output().unwrap());
-    for case in cases {
-        for _ in 0..3 {
+    for program in compiled_with_race(compiler, options, source) {
+        for (case, _) in cases.iter().flat_map(|case| [(case, 0), (case, 1), (case, 2)]) {
             let mut command = Command::new("timeout");
             command.arg(LIMIT).arg(installed("rmarun").get_program()).args(["--check", "-n", "2"]);
             let output = command.arg(&program).arg(case).output().unwrap();
             let (code, printed) = (output.status.code(), text(&output.stderr));
-            if case.starts_with("unordered") {
+            let case = format!("{}, {case}", program.display());
+            if case.contains(", unordered") {
                 assert_eq!(code, Some(124), "{case}: {printed}");
                 assert!(printed.contains("rmarun: 1 pair of calls conflicts"), "{case}: {printed}");
                 assert!(printed.contains(report), "{case}: {printed}");
@@ -812,10 +805,42 @@ fn find_unordered(compiler: &str, options: &[&str], source: &Path, cases: &[Stri
     }
 }
 
+/// The program by each compiler that is there.
+fn compiled_with_race(wrapper: &str, options: &[&str], source: &Path) -> Vec<PathBuf> {
+    let compilers = if wrapper == "rmacc" { ["cc", "clang"] } else { ["c++", "clang++"] };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("race");
+    fs::create_dir_all(&folder).unwrap();
+    let compile = |compiler: &str| {
+        let name = source.file_name().unwrap_or_default().display();
+        let program = folder.join(format!("{name}-{compiler}"));
+        let option = format!("-{}={compiler}", wrapper.trim_start_matches("rma"));
+        let mut command = installed(wrapper);
+        command.args([&*option, "-race"]).args(options).arg("-o").args([&program, source]);
+        good(&command.output().unwrap());
+        program
+    };
+    let is_there = |compiler: &&str| has(compiler) && has("timeout") && links(compiler, options);
+    compilers.into_iter().filter(is_there).map(compile).collect()
+}
+
+/// Whether a compiler links with these options: that of OpenMP takes a library, which a package of its own may have.
+fn links(compiler: &str, options: &[&str]) -> bool {
+    let folder = folder(&format!("links-{compiler}-{}", options.concat()));
+    let source = folder.join("main.c");
+    fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+    let mut command = Command::new(compiler);
+    let output = command.args(options).arg(source).arg("-o").arg(folder.join("main")).output();
+    let is_good = output.unwrap().status.success();
+    if !is_good {
+        println!("skipped: {compiler} cannot link with {options:?}");
+    }
+    is_good
+}
+
 /// The linker lets come all calls to the library that it has functions for.
 #[test]
 fn all_that_is_wrapped_is_there() {
-    let sources = ["race.rs", "threads.rs", "threads/openmp.rs"];
+    let sources = ["race.rs", "threads.rs", "threads/openmp.rs", "threads/openmp/clang.rs"];
     let read =
         |file: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
     let of_source = |file: &str| {

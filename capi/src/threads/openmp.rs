@@ -1,9 +1,11 @@
-//! OpenMP of gcc (libgomp): what its compiler calls for parallel regions, barriers, tasks and locks.
+//! OpenMP of gcc (libgomp): what its compiler calls for parallel regions, barriers, tasks and locks. Of clang: `clang`.
 //!
 //! A team and what its threads synchronise by are objects. The threads of a region begin after what its master has
 //! released, and the master goes on after what they have. A task is a thread of its own: it begins after what its
 //! creator had done, and is ordered before what follows a barrier, a taskwait or the end of a taskgroup. Of loops whose
 //! iterations wait for each other (`ordered(n)` with `depend`) some iterations share an object.
+
+mod clang;
 
 use super::real;
 use onesided::engine::race;
@@ -31,6 +33,10 @@ enum By {
 /// Objects of all threads of the process.
 const CRITICAL: usize = 17;
 const ATOMIC: usize = 18;
+/// Events that tasks wait for.
+const EVENTS: usize = 19;
+/// What tasks release that depend on all memory.
+const ALL_MEMORY: usize = 20;
 
 /// The parallel region in which this thread is, or the task that it runs there.
 #[derive(Clone, Copy)]
@@ -41,12 +47,14 @@ struct Place {
     barriers: usize,
     /// How many loops of its latest `ordered(n)` there are one in another.
     loops: usize,
+    /// Whether it is in a task of clang whose own tasks run at once (`final`).
+    is_final: bool,
 }
 
 impl Place {
     /// At the beginning of a region or a task of a team.
     const fn new(team: usize) -> Place {
-        Place { team, barriers: 0, loops: 0 }
+        Place { team, barriers: 0, loops: 0, is_final: false }
     }
 }
 
@@ -61,41 +69,55 @@ fn object(by: By) -> usize {
     PLACE.get().team + by as usize
 }
 
-/// What the threads of a region run.
-struct Team {
-    function: Function,
-    data: *mut c_void,
+/// The threads of a region.
+struct Team<T> {
+    /// What they run.
+    program: T,
     /// The addresses of its objects.
     _objects: [u8; 16],
 }
 
-/// What each thread of a region runs.
-extern "C" fn region(team: *mut c_void) {
-    let address = team.addr();
-    let outer = PLACE.replace(Place::new(address));
-    race::thread_began(object(By::Begin));
-    // SAFETY: of `parallel`, which waits for the end of all threads.
-    let Team { function, data, .. } = unsafe { &*team.cast::<Team>() };
-    function(*data);
-    race::released(object(By::End));
-    PLACE.set(outer);
+impl<T> Team<T> {
+    fn new(program: T) -> Team<T> {
+        Team { program, _objects: [0; 16] }
+    }
+
+    /// The object of the team.
+    fn object(&self, by: By) -> usize {
+        ptr::from_ref(self).addr() + by as usize
+    }
+
+    /// Runs the region by `run`, which returns when all threads have left it.
+    fn run<R>(&self, run: impl FnOnce(*mut c_void) -> R) -> R {
+        race::released(self.object(By::Begin));
+        let done = run(ptr::from_ref(self).cast_mut().cast());
+        race::acquired(self.object(By::End));
+        self.end();
+        done
+    }
+
+    /// The region is over.
+    fn end(&self) {
+        race::acquired(self.object(By::Tasks));
+        race::acquired(EVENTS);
+        (0..=By::Copied as usize).for_each(|by| race::forgotten(self.object(By::Begin) + by));
+    }
+
+    /// What a thread of the region does.
+    fn enter(&self, f: impl FnOnce(&T)) {
+        let outer = PLACE.replace(Place::new(self.object(By::Begin)));
+        race::thread_began(object(By::Begin));
+        f(&self.program);
+        race::released(object(By::End));
+        PLACE.set(outer);
+    }
 }
 
-/// Runs a parallel region by `run`, which is given the function of each thread and its argument.
-fn parallel<R>(
-    function: Function,
-    data: *mut c_void,
-    run: impl FnOnce(Function, *mut c_void) -> R,
-) -> R {
-    let mut team = Team { function, data, _objects: [0; 16] };
-    let address = ptr::from_mut(&mut team);
-    let of_team = |by: By| address.addr() + by as usize;
-    race::released(of_team(By::Begin));
-    let done = run(region, address.cast());
-    race::acquired(of_team(By::End));
-    race::acquired(of_team(By::Tasks));
-    (0..=By::Copied as usize).for_each(|by| race::forgotten(address.addr() + by));
-    done
+/// What each thread of a region runs.
+extern "C" fn region(team: *mut c_void) {
+    // SAFETY: of `regions`, where `Team::run` waits for the end of all threads.
+    let team = unsafe { &*team.cast::<Team<(Function, *mut c_void)>>() };
+    team.enter(|(function, data)| function(*data));
 }
 
 /// Regions: the function, its argument, the number of threads, and up to five more arguments.
@@ -107,7 +129,7 @@ macro_rules! regions {
             a: c_long, b: c_long, c: c_long, d: c_long, e: c_long,
         ) -> c_uint {
             let real = real!($real, fn(Function, *mut c_void, c_uint, c_long, c_long, c_long, c_long, c_long) -> c_uint);
-            parallel(function, data, |function, data| real(function, data, threads, a, b, c, d, e))
+            Team::new((function, data)).run(|team| real(region, team, threads, a, b, c, d, e))
         }
     )*};
 }
@@ -126,26 +148,55 @@ regions! {
     __wrap_GOMP_parallel_loop_maybe_nonmonotonic_runtime c"GOMP_parallel_loop_maybe_nonmonotonic_runtime";
 }
 
-/// Passes a barrier of the team by `real`.
-fn barrier(real: impl FnOnce() -> bool) -> bool {
-    let Place { team, barriers, loops } = PLACE.get();
-    if team == 0 {
-        return real();
+/// The barrier of the team that this thread passes next.
+fn next_barrier() -> Option<usize> {
+    let Place { team, barriers, .. } = PLACE.get();
+    (team != 0).then(|| object(By::Barriers) + barriers % 2)
+}
+
+/// This thread arrives at a barrier.
+fn arrived() {
+    if let Some(barrier) = next_barrier() {
+        race::released(barrier);
     }
-    let of_this = object(By::Barriers) + barriers % 2;
-    race::released(of_this);
-    let is_cancelled = real();
-    race::acquired(of_this);
+}
+
+/// It leaves the barrier.
+fn left() {
+    if let Some(barrier) = next_barrier() {
+        race::acquired(barrier);
+        tasks_are_over();
+        let place = PLACE.get();
+        PLACE.set(Place { barriers: place.barriers + 1, ..place });
+    }
+}
+
+/// Passes a barrier of the team by `real`.
+fn barrier<R>(real: impl FnOnce() -> R) -> R {
+    arrived();
+    let done = real();
+    left();
+    done
+}
+
+/// This thread has waited for tasks.
+fn tasks_are_over() {
     race::acquired(object(By::Tasks));
-    PLACE.set(Place { team, barriers: barriers + 1, loops });
-    is_cancelled
+    race::acquired(EVENTS);
+}
+
+/// What a task waits for that has run has happened.
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_omp_fulfill_event(event: usize) {
+    race::released(EVENTS);
+    real!(c"omp_fulfill_event", fn(usize))(event);
 }
 
 macro_rules! barriers {
     ($($name:ident $real:literal;)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $name() {
-            barrier(|| { real!($real, fn())(); false });
+            barrier(|| real!($real, fn())());
         }
     )*};
 }
@@ -197,8 +248,22 @@ objects! {
     __wrap_GOMP_atomic_end c"GOMP_atomic_end" released ATOMIC;
     __wrap_GOMP_ordered_start c"GOMP_ordered_start" acquired object(By::Ordered);
     __wrap_GOMP_ordered_end c"GOMP_ordered_end" released object(By::Ordered);
-    __wrap_GOMP_taskwait c"GOMP_taskwait" acquired object(By::Tasks);
-    __wrap_GOMP_taskgroup_end c"GOMP_taskgroup_end" acquired object(By::Tasks);
+}
+
+/// Functions that wait for tasks.
+macro_rules! waits {
+    ($($name:ident $real:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() {
+            real!($real, fn())();
+            tasks_are_over();
+        }
+    )*};
+}
+
+waits! {
+    __wrap_GOMP_taskwait c"GOMP_taskwait";
+    __wrap_GOMP_taskgroup_end c"GOMP_taskgroup_end";
 }
 
 /// The same of the object at their argument.
@@ -242,7 +307,7 @@ tests! {
 #[unsafe(no_mangle)]
 extern "C" fn __wrap_GOMP_taskwait_depend(addresses: usize) {
     real!(c"GOMP_taskwait_depend", fn(usize))(addresses);
-    race::acquired(object(By::Tasks));
+    tasks_are_over();
 }
 
 /// The most loops of `ordered(n)`.
@@ -363,7 +428,7 @@ extern "C" fn run(head: *mut c_void) {
     let data = head.wrapping_byte_add(task.offset);
     let outer = PLACE.replace(Place::new(task.team));
     race::run_task((address.addr(), object(By::Tasks)), || {
-        task.depends.iter().for_each(|of| race::acquired(*of));
+        depend_on(&task.depends);
         if task.is_of_loop {
             // SAFETY: the program's data begin with the same two words.
             unsafe { ptr::copy_nonoverlapping(words.as_ptr(), data.cast(), 2) };
@@ -375,6 +440,18 @@ extern "C" fn run(head: *mut c_void) {
     RUN.set(address.addr());
     if !task.is_of_loop {
         forget(address);
+    }
+}
+
+/// A task begins after what it depends on, and after what that has waited for.
+fn depend_on(objects: &[usize]) {
+    objects.iter().for_each(|of| race::acquired(*of));
+    if !objects.is_empty() {
+        race::acquired(EVENTS);
+        race::acquired(ALL_MEMORY);
+    }
+    if objects.contains(&ALL_MEMORY) {
+        race::acquired(object(By::Tasks));
     }
 }
 
@@ -499,7 +576,7 @@ macro_rules! loops {
             real(run, of.head, of.copy, of.size, of.align, flags, tasks, priority, start, end, step);
             if flags & NO_GROUP == 0 {
                 // All of them have run.
-                race::acquired(object(By::Tasks));
+                tasks_are_over();
                 forget(of.task);
             }
         }

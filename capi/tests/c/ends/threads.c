@@ -439,6 +439,247 @@ static int of_one_rank(const char *name)
         }
         return 1;
     }
+    CASE("copyprivate of what is got") {
+        MPI_Win_lock_all(0, win);
+        *base = 5;
+#pragma omp parallel num_threads(4) reduction(+ : kept)
+        {
+            int copied;
+#pragma omp single copyprivate(copied)
+            {
+                MPI_Get(&copied, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+                MPI_Win_flush(0, win);
+            }
+            kept += copied;
+        }
+        MPI_Win_unlock_all(win);
+        return kept == 20;
+    }
+    CASE("reduction of what is got") {
+        int sum = 0;
+        MPI_Win_lock_all(0, win);
+        *base = 5;
+        MPI_Win_sync(win);
+#pragma omp parallel num_threads(8) reduction(+ : sum)
+        {
+            MPI_Get(&sum, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+            MPI_Win_flush(0, win);
+        }
+        MPI_Win_unlock_all(win);
+        return sum == 40;
+    }
+    CASE("reductions") {
+        int sum = 0, others = 0;
+        for (int threads = 2; threads < 12; threads += 6) {
+#pragma omp parallel num_threads(threads)
+            {
+                if (omp_get_thread_num())
+#pragma omp critical
+                    get_it();
+#pragma omp for reduction(+ : sum)
+                for (int k = 0; k < 40; k++)
+                    sum += k;
+                read_it();
+#pragma omp for reduction(+ : others)
+                for (int k = 0; k < 40; k++)
+                    others += sum;
+            }
+        }
+        return sum == 1560 && others == 40 * (780 + 1560);
+    }
+    CASE("unordered reduction") {
+        int sum = 0;
+#pragma omp parallel num_threads(2)
+        {
+            if (omp_get_thread_num())
+                get_it();
+#pragma omp for reduction(+ : sum) nowait
+            for (int k = 0; k < 40; k++)
+                sum += k;
+            if (!omp_get_thread_num())
+                read_it();
+        }
+        return 1;
+    }
+    CASE("many variables") {
+        char a = 1;
+        short b = 2;
+        double c = 3;
+        long d = 4, e = 5, f = 6, g = 7, h = 8, i = 9, j = 10;
+        for (int threads = 1; threads < 4; threads++) {
+#pragma omp parallel num_threads(threads) firstprivate(a, b, c, d, e, f, g, h, i)
+            {
+                a += omp_get_thread_num();
+#pragma omp atomic
+                j += a + b + c + d + e + f + g + h + i;
+            }
+#pragma omp parallel num_threads(threads) firstprivate(b, c, d, e, f, g, h) if (threads > 1)
+            {
+#pragma omp atomic
+                j -= b + c + d + e + f + g + h;
+            }
+        }
+        return j == 10 + 6 * 10 + 4;
+    }
+    CASE("regions of one thread") {
+#pragma omp parallel num_threads(2)
+        {
+            if (omp_get_thread_num())
+#pragma omp parallel if (0)
+            {
+#pragma omp barrier
+#pragma omp task
+                get_it();
+            }
+#pragma omp barrier
+            read_it();
+        }
+        return 1;
+    }
+    CASE("unordered region of one thread") {
+#pragma omp parallel num_threads(2)
+        {
+            if (omp_get_thread_num()) {
+                get_it();
+#pragma omp parallel if (0)
+                {
+#pragma omp barrier
+                }
+            } else
+                read_it();
+        }
+        return 1;
+    }
+    CASE("teams") {
+#pragma omp teams num_teams(2)
+        {
+            if (omp_get_team_num() == 1)
+#pragma omp parallel num_threads(2)
+            {
+                if (omp_get_thread_num())
+                    get_it();
+            }
+        }
+        read_it();
+        return 1;
+    }
+    CASE("final task") {
+#pragma omp parallel num_threads(2)
+#pragma omp single
+#pragma omp task final(1)
+        {
+#pragma omp task
+            get_it();
+            read_it();
+        }
+        return 1;
+    }
+    CASE("task that is not tied") {
+#pragma omp parallel num_threads(2)
+#pragma omp single
+        {
+#pragma omp task untied depend(out : kept)
+            {
+                for (int k = 0; k < 4; k++) {
+#pragma omp task
+                    base[1 + k] = k;
+#pragma omp taskyield
+                }
+#pragma omp taskwait
+                get_it();
+#pragma omp taskyield
+                read_it();
+            }
+#pragma omp task depend(in : kept)
+            read_it();
+        }
+        return 1;
+    }
+    CASE("loop of tasks without a group") {
+#pragma omp parallel num_threads(2)
+        {
+#pragma omp single
+            {
+                get_it();
+                for (int k = 0; k < 14; k++) {
+#pragma omp taskloop num_tasks(4) nogroup
+                    for (int i = 1; i < 5; i++)
+                        base[4 * k + i] = base[0];
+                }
+            }
+#pragma omp single
+            get_it();
+        }
+        return 1;
+    }
+    CASE("unordered loop of tasks") {
+#pragma omp parallel num_threads(2)
+#pragma omp single
+        {
+#pragma omp taskloop num_tasks(2) nogroup
+            for (int k = 0; k < 2; k++)
+                if (k)
+                    get_it();
+            read_it();
+        }
+        return 1;
+    }
+    CASE("task that depends, at once") {
+#pragma omp parallel num_threads(2)
+#pragma omp single
+        {
+#pragma omp task depend(out : kept)
+            get_it();
+#pragma omp task depend(in : kept) if (0)
+            read_it();
+            read_it();
+        }
+        return 1;
+    }
+    CASE("taskwait with depend") {
+#pragma omp parallel num_threads(2)
+#pragma omp single
+        {
+#pragma omp task depend(out : kept)
+            get_it();
+#pragma omp taskwait depend(in : kept)
+            read_it();
+        }
+        return 1;
+    }
+    CASE("event") {
+#pragma omp parallel num_threads(2)
+#pragma omp single
+        {
+            omp_event_handle_t event;
+#pragma omp task detach(event)
+            kept = 3;
+#pragma omp task
+            {
+                get_it();
+                omp_fulfill_event(event);
+            }
+#pragma omp taskwait
+            read_it();
+        }
+        return 1;
+    }
+    CASE("flush") {
+        int signalled = 0;
+#pragma omp parallel num_threads(2)
+        {
+            if (omp_get_thread_num()) {
+                get_it();
+#pragma omp flush
+                signal_one(&signalled);
+            } else {
+                await_one(&signalled);
+#pragma omp flush
+                read_it();
+            }
+        }
+        return 1;
+    }
     CASE("two regions") {
 #pragma omp parallel num_threads(2)
         {

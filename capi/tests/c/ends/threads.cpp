@@ -2,6 +2,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <future>
+#include <memory>
 #include <mpi.h>
 #include <mutex>
 #include <shared_mutex>
@@ -71,6 +72,42 @@ static bool run(const char *name)
         std::call_once(once, get_it);
         read_it();
         thread.join();
+    } else if (is("static variable")) {
+        auto got = [] {
+            static int variable = (get_it(), 5);
+            return variable;
+        };
+        std::thread thread(got);
+        got();
+        read_it();
+        thread.join();
+    } else if (is("exception")) {
+        std::thread thread([] {
+            try {
+                std::lock_guard guard(mutex);
+                get_it();
+                is_there = true;
+                throw 1;
+            } catch (int) {
+                condition.notify_one();
+            }
+        });
+        std::unique_lock lock(mutex);
+        condition.wait(lock, [] { return is_there; });
+        read_it();
+        lock.unlock();
+        thread.join();
+    } else if (is("virtual")) {
+        struct Gets {
+            virtual ~Gets() = default;
+            virtual void run() { get_it(); }
+        };
+        struct Reads : Gets {
+            void run() override { read_it(); }
+        };
+        std::unique_ptr<Gets> all[] = {std::make_unique<Gets>(), std::make_unique<Reads>()};
+        for (auto &one : all)
+            one->run();
     } else if (is("shared")) {
         std::thread thread([] {
             std::unique_lock lock(shared);
