@@ -12,9 +12,10 @@
 
 use crate::threads;
 use onesided::engine::race::accessed;
-use std::arch::naked_asm;
+use std::arch::{asm, naked_asm};
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{Ordering, Ordering::SeqCst};
 
 extern "C" fn load(address: usize, at: usize, bytes: usize) {
     accessed(address, bytes, false, at, crate::line::of_code);
@@ -24,7 +25,8 @@ extern "C" fn store(address: usize, at: usize, bytes: usize) {
     accessed(address, bytes, true, at, crate::line::of_code);
 }
 
-/// Functions of an address, which pass their return address on.
+/// Functions of an address, which pass their return address on. A store conflicts with all that a load does, so
+/// that what does both is one.
 macro_rules! accesses {
     ($($name:ident $does:ident $bytes:literal;)*) => {$(
         #[unsafe(naked)]
@@ -59,6 +61,33 @@ accesses! {
     __tsan_unaligned_write16 store 16;
     __tsan_vptr_read load 8;
     __tsan_vptr_update store 8;
+    __tsan_volatile_read1 load 1;
+    __tsan_volatile_read2 load 2;
+    __tsan_volatile_read4 load 4;
+    __tsan_volatile_read8 load 8;
+    __tsan_volatile_read16 load 16;
+    __tsan_volatile_write1 store 1;
+    __tsan_volatile_write2 store 2;
+    __tsan_volatile_write4 store 4;
+    __tsan_volatile_write8 store 8;
+    __tsan_volatile_write16 store 16;
+    __tsan_unaligned_volatile_read2 load 2;
+    __tsan_unaligned_volatile_read4 load 4;
+    __tsan_unaligned_volatile_read8 load 8;
+    __tsan_unaligned_volatile_read16 load 16;
+    __tsan_unaligned_volatile_write2 store 2;
+    __tsan_unaligned_volatile_write4 store 4;
+    __tsan_unaligned_volatile_write8 store 8;
+    __tsan_unaligned_volatile_write16 store 16;
+    __tsan_read_write1 store 1;
+    __tsan_read_write2 store 2;
+    __tsan_read_write4 store 4;
+    __tsan_read_write8 store 8;
+    __tsan_read_write16 store 16;
+    __tsan_unaligned_read_write2 store 2;
+    __tsan_unaligned_read_write4 store 4;
+    __tsan_unaligned_read_write8 store 8;
+    __tsan_unaligned_read_write16 store 16;
 }
 
 /// Functions of an address and a number of bytes.
@@ -129,6 +158,8 @@ macro_rules! nothings {
 nothings! {
     __tsan_func_entry(usize);
     __tsan_func_exit();
+    __tsan_ignore_thread_begin();
+    __tsan_ignore_thread_end();
     __tsan_atomic_signal_fence(c_int);
 }
 
@@ -241,4 +272,128 @@ atomics! {
     __tsan_atomic64_fetch_or fetch_or,
     __tsan_atomic64_fetch_xor fetch_xor,
     __tsan_atomic64_fetch_nand fetch_nand,
+}
+
+/// An integer of 16 bytes, for which Rust has no atomic type.
+struct AtomicU128(*mut u128);
+
+impl AtomicU128 {
+    /// # Safety
+    ///
+    /// As of the other types: the integer is aligned, and is there while this is used.
+    unsafe fn from_ptr(at: *mut u128) -> AtomicU128 {
+        AtomicU128(at)
+    }
+
+    fn compare_exchange(
+        &self,
+        old: u128,
+        new: u128,
+        _: Ordering,
+        _: Ordering,
+    ) -> Result<u128, u128> {
+        let halves = |of: u128| (of as u64, (of >> 64) as u64);
+        let ((old_low, old_high), (new_low, new_high)) = (halves(old), halves(new));
+        let (low, high): (u64, u64);
+        // SAFETY: the promise to `from_ptr`. Every processor has the instruction on which the program's compiler relies. The
+        // compiler keeps rbx for itself, so that it is exchanged and put back.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            asm!(
+                "xchg rbx, {new_low}",
+                "lock cmpxchg16b [{at}]",
+                "mov rbx, {new_low}",
+                at = in(reg) self.0,
+                new_low = inout(reg) new_low => _,
+                in("rcx") new_high,
+                inout("rax") old_low => low,
+                inout("rdx") old_high => high,
+                options(nostack),
+            );
+        }
+        // SAFETY: the promise to `from_ptr`. What is found is written back if it is another value: two halves are one value
+        // only if they can be.
+        #[cfg(target_arch = "aarch64")]
+        unsafe {
+            asm!(
+                "2:",
+                "ldaxp {low}, {high}, [{at}]",
+                "cmp {low}, {old_low}",
+                "ccmp {high}, {old_high}, #0, eq",
+                "csel {to_low}, {new_low}, {low}, eq",
+                "csel {to_high}, {new_high}, {high}, eq",
+                "stlxp {failed:w}, {to_low}, {to_high}, [{at}]",
+                "cbnz {failed:w}, 2b",
+                at = in(reg) self.0,
+                old_low = in(reg) old_low,
+                old_high = in(reg) old_high,
+                new_low = in(reg) new_low,
+                new_high = in(reg) new_high,
+                low = out(reg) low,
+                high = out(reg) high,
+                to_low = out(reg) _,
+                to_high = out(reg) _,
+                failed = out(reg) _,
+                options(nostack),
+            );
+        }
+        let found = u128::from(high) << 64 | u128::from(low);
+        if found == old { Ok(found) } else { Err(found) }
+    }
+
+    fn update(&self, new: impl Fn(u128) -> u128) -> u128 {
+        let mut old = 0;
+        while let Err(found) = self.compare_exchange(old, new(old), SeqCst, SeqCst) {
+            old = found;
+        }
+        old
+    }
+
+    fn load(&self, _: Ordering) -> u128 {
+        self.update(|old| old)
+    }
+
+    fn store(&self, value: u128, order: Ordering) {
+        self.swap(value, order);
+    }
+
+    fn swap(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|_| value)
+    }
+
+    fn fetch_add(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| old.wrapping_add(value))
+    }
+
+    fn fetch_sub(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| old.wrapping_sub(value))
+    }
+
+    fn fetch_and(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| old & value)
+    }
+
+    fn fetch_or(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| old | value)
+    }
+
+    fn fetch_xor(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| old ^ value)
+    }
+
+    fn fetch_nand(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| !(old & value))
+    }
+}
+
+atomics! {
+    u128, AtomicU128, __tsan_atomic128_load, __tsan_atomic128_store, __tsan_atomic128_compare_exchange_strong,
+    __tsan_atomic128_compare_exchange_weak, __tsan_atomic128_compare_exchange_val,
+    __tsan_atomic128_exchange swap,
+    __tsan_atomic128_fetch_add fetch_add,
+    __tsan_atomic128_fetch_sub fetch_sub,
+    __tsan_atomic128_fetch_and fetch_and,
+    __tsan_atomic128_fetch_or fetch_or,
+    __tsan_atomic128_fetch_xor fetch_xor,
+    __tsan_atomic128_fetch_nand fetch_nand,
 }

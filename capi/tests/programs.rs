@@ -753,6 +753,18 @@ fn find_accesses(program: &Path) {
     }
 }
 
+/// Atomic operations of each size do what they should.
+#[test]
+fn atomic_operations_are_those_of_c() {
+    let source = Path::new(SOURCES).join("ends/atomics.c");
+    // Otherwise those of 16 bytes are calls of a library.
+    let inline: &[&str] = if cfg!(target_arch = "x86_64") { &["-O1", "-mcx16"] } else { &["-O1"] };
+    for program in compiled_with_race("rmacc", inline, &source) {
+        let output = under_rmarun_with(&["--check"], 1, &program);
+        assert!(output.status.success(), "{}: {}", program.display(), text(&output.stdout));
+    }
+}
+
 /// Accesses by threads of one rank: those that nothing orders are found, each time, and no others.
 #[test]
 fn accesses_of_threads_are_found() {
