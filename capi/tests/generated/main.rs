@@ -1,7 +1,7 @@
 //! Programs in C whose verdict the table of rules gives (docs/check.md), written from the same table as those in Rust
 //! (tests/check/generated.rs), and programs that access the buffers of their operations. Each is a function with lines of its
-//! own. They are compiled with and without `-race` and run in several orders of their ranks: the verdict, and both lines of each
-//! report, are as expected.
+//! own. They are compiled with and without `-race`, with it by clang, too, and run in several orders of their ranks: the verdict,
+//! and both lines of each report, are as expected.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -44,6 +44,7 @@ enum Case {
 /// How programs are compiled and run.
 #[derive(Clone, Copy, Debug)]
 struct Form {
+    compiler: &'static str,
     /// Whether `-race` lets the check see the program's own accesses.
     sees_own: bool,
     option: &'static str,
@@ -53,12 +54,18 @@ impl Form {
     fn is_late(self) -> bool {
         self.option.contains("late")
     }
+
+    /// The name of the compiled programs.
+    fn program(self) -> String {
+        format!("{}-{}", if self.sees_own { "seen" } else { "compared" }, self.compiler)
+    }
 }
 
-const FORMS: [Form; 3] = [
-    Form { sees_own: true, option: "--check=report" },
-    Form { sees_own: false, option: "--check=report" },
-    Form { sees_own: true, option: "--check=late,report" },
+const FORMS: [Form; 4] = [
+    Form { compiler: "cc", sees_own: true, option: "--check=report" },
+    Form { compiler: "cc", sees_own: false, option: "--check=report" },
+    Form { compiler: "cc", sees_own: true, option: "--check=late,report" },
+    Form { compiler: "clang", sees_own: true, option: "--check=report" },
 ];
 
 /// The programs of one source, compiled.
@@ -80,15 +87,18 @@ impl Suite {
         };
         let cases = programs.iter().map(write).collect();
         fs::write(folder.join("programs.c"), source.finish()).expect("the folder takes it");
-        let suite = Suite { folder, cases };
-        suite.compile("seen", &["-race"]);
-        suite.compile("compared", &[]);
-        suite
+        Suite { folder, cases }
     }
 
-    fn compile(&self, name: &str, options: &[&str]) {
+    /// Compiles the programs, unless another form has done so.
+    fn compile(&self, form: Form) {
+        let program = self.folder.join(form.program());
+        if program.exists() {
+            return;
+        }
         let mut rmacc = installed("rmacc");
-        rmacc.args(options).args([
+        rmacc.arg(format!("-cc={}", form.compiler));
+        rmacc.args(form.sees_own.then_some("-race")).args([
             "-std=gnu11",
             "-O1",
             "-g",
@@ -98,7 +108,7 @@ impl Suite {
             "-I",
         ]);
         rmacc.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/generated"));
-        rmacc.arg("-o").arg(self.folder.join(name)).arg(self.folder.join("programs.c"));
+        rmacc.arg("-o").arg(program).arg(self.folder.join("programs.c"));
         good(&rmacc.output().expect("the compiler starts"));
     }
 
@@ -134,7 +144,7 @@ impl Suite {
     fn reports(&self, form: Form) -> Vec<Report> {
         let counter = self.folder.join("counter");
         fs::write(&counter, [0; 4]).expect("the folder takes it");
-        let program = self.folder.join(if form.sees_own { "seen" } else { "compared" });
+        let program = self.folder.join(form.program());
         let mut command = Command::new("timeout");
         command.arg(LIMIT).arg(installed("rmarun").get_program()).args([form.option, "-n", "3"]);
         let output = command.arg(program).arg(counter).arg(self.folder.join("turns")).output();
@@ -178,11 +188,13 @@ fn find(name: &str, programs: &[Written], orders: u64) {
         return;
     }
     let (rules, mut faults) = (Rules::read(), Vec::new());
+    let forms: Vec<Form> = FORMS.into_iter().filter(|form| has(form.compiler)).collect();
     for (part, programs) in programs.chunks(PROGRAMS).enumerate() {
         let suite = Suite::new(folder(&format!("generated-{name}-{part}")), programs);
+        forms.iter().for_each(|form| suite.compile(*form));
         for order in 0..orders {
             // In the other orders the first form alone.
-            let forms = if order < 2 { &FORMS[..] } else { &FORMS[..1] };
+            let forms = if order < 2 { &forms[..] } else { &forms[..1] };
             for form in forms.iter().copied() {
                 faults.extend(suite.run(&rules, form, order));
             }
