@@ -249,8 +249,11 @@ pub mod engine {
 
     /// What a binding reports of the program itself, in jobs that `rmarun --check` has started.
     pub mod race {
-        pub use crate::race::{accessed, acquired, follow_threads, forgotten, has_acquired};
-        pub use crate::race::{released, run_task, thread_began, thread_joined, will_release};
+        pub use crate::race::written;
+        pub use crate::race::{accessed, acquired, fence, follow_threads, forgotten, has_acquired};
+        pub use crate::race::{
+            read, released, run_task, thread_began, thread_joined, will_release,
+        };
     }
 }
 

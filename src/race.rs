@@ -77,6 +77,21 @@ pub fn acquired(object: usize) {
     followed(|checker, waiter| checker.acquired(waiter, object));
 }
 
+/// This thread is at a fence that releases, acquires, or both: by what it writes behind it and has read before it.
+pub fn fence(releases: bool, acquires: bool) {
+    followed(|checker, waiter| checker.fence(waiter, (releases, acquires)));
+}
+
+/// This thread is about to write an object by an atomic operation that releases nothing itself.
+pub fn written(object: usize) {
+    followed(|checker, waiter| checker.written(waiter, object));
+}
+
+/// It has read one by an atomic operation that acquires nothing itself.
+pub fn read(object: usize) {
+    followed(|checker, waiter| checker.read(waiter, object));
+}
+
 /// An object is gone: its number may be another one's.
 pub fn forgotten(object: usize) {
     followed(|checker, _| checker.forgotten(object));

@@ -280,8 +280,6 @@ extern "C" fn __wrap_pthread_once(control: usize, function: extern "C" fn()) -> 
 const RELAXED: c_int = 0;
 const ACQUIRE: c_int = 2;
 const RELEASE: c_int = 3;
-/// What fences order is one object.
-const FENCES: usize = 16;
 
 /// The object of an atomic operation at an address. Those of some addresses count as one, which limits their number.
 fn object_at(address: usize) -> usize {
@@ -294,6 +292,8 @@ pub fn will_write(address: usize, order: c_int) {
     if order >= RELEASE {
         race::released(object_at(address));
         race::will_release(address, 1);
+    } else {
+        race::written(object_at(address));
     }
 }
 
@@ -302,15 +302,12 @@ pub fn has_read(address: usize, order: c_int) {
     if order != RELAXED && order != RELEASE {
         race::acquired(object_at(address));
         race::has_acquired(address, 1);
+    } else {
+        race::read(object_at(address));
     }
 }
 
 /// It orders what it does before and after a fence.
 pub fn fence(order: c_int) {
-    if order >= RELEASE {
-        race::released(FENCES);
-    }
-    if order != RELAXED && order != RELEASE {
-        race::acquired(FENCES);
-    }
+    race::fence(order >= RELEASE, order != RELAXED && order != RELEASE);
 }

@@ -96,11 +96,16 @@ struct ThreadClock {
     is_used: bool,
     /// Whether others may know its number, so that what it does next has another one.
     is_published: bool,
+    /// What it knew at its last fence that releases.
+    fence: Option<Vec<u64>>,
+    /// What was released for objects that it has read, for its next fence that acquires.
+    read: Option<Vec<u64>>,
 }
 
 impl ThreadClock {
     fn new(clock: Vec<u64>, thread: usize) -> ThreadClock {
-        ThreadClock { clock, thread, is_used: true, is_published: false }
+        let is_published = false;
+        ThreadClock { clock, thread, is_used: true, is_published, fence: None, read: None }
     }
 }
 
@@ -182,6 +187,10 @@ impl Threads {
 
     pub(super) fn current(&self) -> usize {
         self.current
+    }
+
+    fn mine(&mut self) -> &mut ThreadClock {
+        &mut self.all[self.current]
     }
 
     /// The clock of this thread.
@@ -275,6 +284,39 @@ impl Checker {
         let state = &mut *self.state();
         if let Some(of) = state.threads.objects.get(&object).cloned() {
             self.learn(state, &of);
+        }
+    }
+
+    /// This thread is at a fence of its language: what it does before is ordered before what others do who read an object
+    /// that it writes behind the fence, and have a fence then ([`Checker::written`], [`Checker::read`]).
+    pub(crate) fn fence(&self, waiter: &Waiter<'_>, (releases, acquires): (bool, bool)) {
+        self.settle(waiter);
+        let state = &mut *self.state();
+        if let Some(of) = state.threads.mine().read.take_if(|_| acquires) {
+            self.learn(state, &of);
+        }
+        if releases {
+            let of = state.threads.mine();
+            of.fence = Some(of.clock.clone());
+            self.published(state);
+        }
+    }
+
+    /// This thread is about to write an object by an operation that releases nothing itself.
+    pub(crate) fn written(&self, waiter: &Waiter<'_>, object: usize) {
+        self.settle(waiter);
+        let Threads { all, objects, current, .. } = &mut self.state().threads;
+        if let Some(fence) = &all[*current].fence {
+            merge(objects.entry(object).or_insert_with(|| vec![0; fence.len()]), fence);
+        }
+    }
+
+    /// It has read one by an operation that acquires nothing itself.
+    pub(crate) fn read(&self, waiter: &Waiter<'_>, object: usize) {
+        self.settle(waiter);
+        let Threads { all, objects, current, .. } = &mut self.state().threads;
+        if let Some(of) = objects.get(&object) {
+            merge(all[*current].read.get_or_insert_with(|| vec![0; of.len()]), of);
         }
     }
 

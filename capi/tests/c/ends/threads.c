@@ -76,6 +76,15 @@ static void *get_then(void *how)
         atomic_store_explicit(&flag, 1, memory_order_release);
     else if (how == &is_there)
         atomic_store_explicit(&flag, 1, memory_order_relaxed);
+    else if (how == &rank) {
+        atomic_thread_fence(memory_order_release);
+        atomic_store_explicit(&flag, 1, memory_order_relaxed);
+    } else if (how == &win) {
+        /* Only the operation before this one is behind the fence. */
+        atomic_thread_fence(memory_order_release);
+        get_it();
+        atomic_fetch_add_explicit(&flag, 1, memory_order_relaxed);
+    }
     else if (how == &kept)
         pthread_exit(NULL);
     return NULL;
@@ -98,6 +107,8 @@ static void await(void *how)
     else
         while (!atomic_load_explicit(&flag, memory_order_relaxed))
             usleep(100);
+    if (how == &rank || how == &win)
+        atomic_thread_fence(memory_order_acquire);
 }
 
 static void posix(void *how)
@@ -243,7 +254,7 @@ static int of_one_rank(const char *name)
         return 1;
     }
     CASE("unordered dynamic loop") {
-        int signalled = 0;
+        int begun = 0, signalled = 0;
 #pragma omp parallel num_threads(2)
         {
 #pragma omp for schedule(dynamic, 1)
@@ -251,7 +262,9 @@ static int of_one_rank(const char *name)
                 if (k) {
                     signal_one(&signalled);
                     read_it();
+                    await_one(&begun);
                 } else {
+                    signal_one(&begun);
                     get_it();
                     await_one(&signalled);
                 }
@@ -664,6 +677,24 @@ static int of_one_rank(const char *name)
         }
         return 1;
     }
+    CASE("unordered atomic operations on two variables") {
+        int one = 0, other = 0, found;
+#pragma omp parallel num_threads(2) private(found)
+        {
+            if (omp_get_thread_num()) {
+                get_it();
+#pragma omp atomic write release
+                one = 1;
+            } else {
+                usleep(20000);
+#pragma omp atomic read acquire
+                found = other;
+                read_it();
+                (void)found;
+            }
+        }
+        return 1;
+    }
     CASE("flush") {
         int signalled = 0;
 #pragma omp parallel num_threads(2)
@@ -781,6 +812,8 @@ static int of_one_rank(const char *name)
     CASE("semaphore") return posix(&semaphore), 1;
     CASE("release and acquire") return posix(&flag), 1;
     CASE("unordered relaxed") return posix(&is_there), 1;
+    CASE("fences") return posix(&rank), 1;
+    CASE("unordered fences") return posix(&win), 1;
     CASE("mutex of c11") {
         thrd_t thread;
         thrd_create(&thread, get_by_c11, NULL);
