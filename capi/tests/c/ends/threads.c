@@ -133,6 +133,10 @@ static int get_by_c11(void *unused)
     return 0;
 }
 
+/* Each thread has a place in the window. */
+#pragma omp declare reduction(into : int * : *omp_out += *omp_in)                                                      \
+    initializer(omp_priv = omp_orig + 1 + omp_get_thread_num())
+
 /* Rank 0 in the cases of one rank. */
 static int of_one_rank(const char *name)
 {
@@ -481,6 +485,19 @@ static int of_one_rank(const char *name)
         MPI_Win_unlock_all(win);
         return sum == 40;
     }
+    CASE("reduction of what is got in a window") {
+        int *sum = base + 9;
+        MPI_Win_lock_all(0, win);
+        *base = 5;
+        MPI_Win_sync(win);
+#pragma omp parallel num_threads(8) reduction(into : sum)
+        {
+            MPI_Get(sum, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+            MPI_Win_flush(0, win);
+        }
+        MPI_Win_unlock_all(win);
+        return base[9] == 40;
+    }
     CASE("reductions") {
         int sum = 0, others = 0;
         for (int threads = 2; threads < 12; threads += 6) {
@@ -541,24 +558,29 @@ static int of_one_rank(const char *name)
 #pragma omp parallel if (0)
             {
 #pragma omp barrier
-#pragma omp task
                 get_it();
+#pragma omp task
+                base[1] = 1;
             }
 #pragma omp barrier
             read_it();
+            if (!omp_get_thread_num())
+                base[1] = 2;
         }
         return 1;
     }
     CASE("unordered region of one thread") {
 #pragma omp parallel num_threads(2)
         {
-            if (omp_get_thread_num()) {
+            if (omp_get_thread_num())
                 get_it();
+            else
+                usleep(20000);
 #pragma omp parallel if (0)
-                {
+            {
 #pragma omp barrier
-                }
-            } else
+            }
+            if (!omp_get_thread_num())
                 read_it();
         }
         return 1;
