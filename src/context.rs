@@ -275,7 +275,11 @@ impl Context {
         // Not for longer than there are handles of the job.
         let context = Arc::downgrade(self);
         foreign::make_progress(move || {
-            let _ = context.upgrade().map(|context| context.work());
+            // Without messages there is none: the other MPI makes its own, and a look at all that has come is slow.
+            let context = context.upgrade();
+            let engine =
+                context.as_ref().and_then(|context| Some((context, *context.progress.get()?)));
+            let _ = engine.map(|(context, engine)| engine.work(context));
         });
     }
 
