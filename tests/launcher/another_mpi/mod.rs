@@ -14,7 +14,7 @@ mod program;
 mod simulated;
 mod waits;
 
-use crate::support::{NODE, Nodes, Outcome, WAYS, mpich, mpiexec, mpiexec_on, run};
+use crate::support::{NODE, Nodes, Outcome, WAYS, is_intel, mpich, mpiexec, mpiexec_on, run};
 use nix::sys::signal::{Signal, raise};
 use onesided::engine::{ExposedBytes, Win};
 use onesided::{Comm, Error, ErrorClass, Group, LockType, Op, Rank, Universe, WindowOptions};
@@ -41,7 +41,10 @@ fn example(name: &str) -> PathBuf {
 
 #[track_caller]
 fn succeeds(mpich: &Path, ranks: u32, name: &str, arguments: &[&str], expected: &str) {
-    let nodes = (2..=ranks).step_by(2).map(|nodes| (Nodes::Of(nodes), WAYS[0]));
+    // Ranks of Intel MPI poll sockets between nodes: four of them take minutes on two cores.
+    let has_nodes = !is_intel(mpich) || ranks == 2;
+    let nodes = (2..=ranks).step_by(2).filter(|_| has_nodes);
+    let nodes = nodes.map(|nodes| (Nodes::Of(nodes), WAYS[0]));
     for (nodes, way) in WAYS.map(|way| (Nodes::One, way)).into_iter().chain(nodes) {
         let mut launcher = mpiexec_on(mpich, ranks, nodes);
         let command = launcher.env(NODE, way).arg(example(name)).args(arguments);
