@@ -315,12 +315,12 @@ impl Conflict {
                  would complete it"
             ),
             Reason::Buffer => {
-                let first = &self.accesses[0];
-                let other = self.accesses[1].thread.is_some_and(|other| first.thread != Some(other));
-                let of_threads = if other { ", before the threads synchronise" } else { "" };
+                let [first, second] = self.accesses.each_ref().map(|access| access.thread);
+                let of_two = second.is_some() && first != second;
+                let behind = if of_two { "; the threads have to synchronise after that" } else { "" };
                 format!(
                     "a flush_local of rank {target} between the two, or the end of the epoch, would complete \
-                     it{of_threads}"
+                     it{behind}"
                 )
             }
             Reason::Incomplete => format!(

@@ -188,8 +188,11 @@ impl Waiter<'_> {
 
     /// [`Backoff::hold_off`] of a rank that has a core; `false` at once for others.
     pub fn hold_off(&self, unseen: u32, is_inside: impl Fn() -> bool) -> bool {
+        if !self.backoff.has_core() {
+            return false;
+        }
         let _logged = self.logged();
-        self.backoff.has_core() && self.backoff.hold_off(unseen, is_inside)
+        self.backoff.hold_off(unseen, is_inside)
     }
 
     #[cold]
