@@ -223,12 +223,13 @@ cancellable! {
     __wrap_GOMP_sections_end_cancel c"GOMP_sections_end_cancel";
 }
 
-/// Functions without an argument, after which this thread has acquired an object, or before which it releases one.
+/// Functions after which this thread has acquired an object, or before which it releases one.
 macro_rules! objects {
-    ($($name:ident $real:literal $does:ident $object:expr;)*) => {$(
+    ($($name:ident $real:literal ($($argument:ident: $type:ty),*) $does:ident $object:expr;)*) => {$(
         #[unsafe(no_mangle)]
-        extern "C" fn $name() {
-            objects!(@ $does $object, real!($real, fn())());
+        extern "C" fn $name($($argument: $type),*) {
+            let real = real!($real, fn($($type),*));
+            objects!(@ $does $object, real($($argument),*));
         }
     )*};
     (@ acquired $object:expr, $real:expr) => {
@@ -240,14 +241,21 @@ macro_rules! objects {
         $real;
     };
 }
+use objects;
 
 objects! {
-    __wrap_GOMP_critical_start c"GOMP_critical_start" acquired CRITICAL;
-    __wrap_GOMP_critical_end c"GOMP_critical_end" released CRITICAL;
-    __wrap_GOMP_atomic_start c"GOMP_atomic_start" acquired ATOMIC;
-    __wrap_GOMP_atomic_end c"GOMP_atomic_end" released ATOMIC;
-    __wrap_GOMP_ordered_start c"GOMP_ordered_start" acquired object(By::Ordered);
-    __wrap_GOMP_ordered_end c"GOMP_ordered_end" released object(By::Ordered);
+    __wrap_GOMP_critical_start c"GOMP_critical_start" () acquired CRITICAL;
+    __wrap_GOMP_critical_end c"GOMP_critical_end" () released CRITICAL;
+    __wrap_GOMP_atomic_start c"GOMP_atomic_start" () acquired ATOMIC;
+    __wrap_GOMP_atomic_end c"GOMP_atomic_end" () released ATOMIC;
+    __wrap_GOMP_ordered_start c"GOMP_ordered_start" () acquired object(By::Ordered);
+    __wrap_GOMP_ordered_end c"GOMP_ordered_end" () released object(By::Ordered);
+    __wrap_GOMP_critical_name_start c"GOMP_critical_name_start" (lock: usize) acquired lock;
+    __wrap_GOMP_critical_name_end c"GOMP_critical_name_end" (lock: usize) released lock;
+    __wrap_omp_set_lock c"omp_set_lock" (lock: usize) acquired lock;
+    __wrap_omp_unset_lock c"omp_unset_lock" (lock: usize) released lock;
+    __wrap_omp_set_nest_lock c"omp_set_nest_lock" (lock: usize) acquired lock;
+    __wrap_omp_unset_nest_lock c"omp_unset_nest_lock" (lock: usize) released lock;
 }
 
 /// Functions that wait for tasks.
@@ -264,25 +272,6 @@ macro_rules! waits {
 waits! {
     __wrap_GOMP_taskwait c"GOMP_taskwait";
     __wrap_GOMP_taskgroup_end c"GOMP_taskgroup_end";
-}
-
-/// The same of the object at their argument.
-macro_rules! locks {
-    ($($name:ident $real:literal $does:ident;)*) => {$(
-        #[unsafe(no_mangle)]
-        extern "C" fn $name(lock: usize) {
-            objects!(@ $does lock, real!($real, fn(usize))(lock));
-        }
-    )*};
-}
-
-locks! {
-    __wrap_GOMP_critical_name_start c"GOMP_critical_name_start" acquired;
-    __wrap_GOMP_critical_name_end c"GOMP_critical_name_end" released;
-    __wrap_omp_set_lock c"omp_set_lock" acquired;
-    __wrap_omp_unset_lock c"omp_unset_lock" released;
-    __wrap_omp_set_nest_lock c"omp_set_nest_lock" acquired;
-    __wrap_omp_unset_nest_lock c"omp_unset_nest_lock" released;
 }
 
 /// Functions that acquire the object at their argument, unless they return zero.

@@ -7,7 +7,7 @@
 
 use super::super::fence;
 use super::{ALL_MEMORY, By, MOST_LOOPS, PLACE, Place, Team};
-use super::{arrived, barrier, depend_on, iteration, left, object, real, tasks_are_over};
+use super::{arrived, barrier, depend_on, iteration, left, object, objects, real, tasks_are_over};
 use onesided::engine::race;
 use std::arch::naked_asm;
 use std::cell::{Cell, RefCell};
@@ -210,34 +210,15 @@ extern "C" fn __wrap___kmpc_flush(at: usize) {
     real!(c"__kmpc_flush", fn(usize))(at);
 }
 
-/// Functions after which this thread has acquired an object, or before which it releases one.
-macro_rules! objects {
-    ($($name:ident $real:literal ($($argument:ident: $type:ty),*) $does:ident $object:expr;)*) => {$(
-        #[unsafe(no_mangle)]
-        extern "C" fn $name(at: usize, me: c_int $(, $argument: $type)*) {
-            let real = real!($real, fn(usize, c_int $(, $type)*));
-            objects!(@ $does $object, real(at, me $(, $argument)*));
-        }
-    )*};
-    (@ acquired $object:expr, $real:expr) => {
-        $real;
-        race::acquired($object);
-    };
-    (@ released $object:expr, $real:expr) => {
-        race::released($object);
-        $real;
-    };
-}
-
 objects! {
-    __wrap___kmpc_critical c"__kmpc_critical" (lock: usize) acquired lock;
-    __wrap___kmpc_critical_with_hint c"__kmpc_critical_with_hint" (lock: usize, hint: u32) acquired lock;
-    __wrap___kmpc_end_critical c"__kmpc_end_critical" (lock: usize) released lock;
-    __wrap___kmpc_ordered c"__kmpc_ordered" () acquired object(By::Ordered);
-    __wrap___kmpc_end_ordered c"__kmpc_end_ordered" () released object(By::Ordered);
-    __wrap___kmpc_doacross_wait c"__kmpc_doacross_wait" (numbers: *const c_long) acquired iteration_at(numbers);
-    __wrap___kmpc_doacross_post c"__kmpc_doacross_post" (numbers: *const c_long) released iteration_at(numbers);
-    __wrap___kmpc_end_reduce_nowait c"__kmpc_end_reduce_nowait" (lock: usize) released lock;
+    __wrap___kmpc_critical c"__kmpc_critical" (at: usize, me: c_int, lock: usize) acquired lock;
+    __wrap___kmpc_critical_with_hint c"__kmpc_critical_with_hint" (at: usize, me: c_int, lock: usize, hint: u32) acquired lock;
+    __wrap___kmpc_end_critical c"__kmpc_end_critical" (at: usize, me: c_int, lock: usize) released lock;
+    __wrap___kmpc_ordered c"__kmpc_ordered" (at: usize, me: c_int) acquired object(By::Ordered);
+    __wrap___kmpc_end_ordered c"__kmpc_end_ordered" (at: usize, me: c_int) released object(By::Ordered);
+    __wrap___kmpc_doacross_wait c"__kmpc_doacross_wait" (at: usize, me: c_int, numbers: *const c_long) acquired iteration_at(numbers);
+    __wrap___kmpc_doacross_post c"__kmpc_doacross_post" (at: usize, me: c_int, numbers: *const c_long) released iteration_at(numbers);
+    __wrap___kmpc_end_reduce_nowait c"__kmpc_end_reduce_nowait" (at: usize, me: c_int, lock: usize) released lock;
 }
 
 /// The object of an iteration of `ordered(n)`.
