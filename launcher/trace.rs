@@ -82,7 +82,7 @@ fn write(
         let counts = (Instant::now() >= counters_due).then(|| asleep(&reader));
         let (mut has_more, mut known) = (false, monotonic());
         for rank in 0..ranks {
-            if pass_on(&mut reader, rank, &mut encoder)? {
+            if pass_on(&mut reader, (rank, is_over), &mut encoder)? {
                 has_more = true;
                 known = known.min(encoder.latest(rank));
             }
@@ -117,10 +117,15 @@ fn asleep(reader: &TraceReader) -> Vec<(u32, u64)> {
     (0..view.ranks()).filter_map(since).collect()
 }
 
-/// Encodes the next events of a rank; returns whether there may be more.
-fn pass_on(reader: &mut TraceReader, rank: u32, encoder: &mut Encoder) -> io::Result<bool> {
+/// Encodes the next events of a rank, which may be gone; returns whether there may be more.
+fn pass_on(
+    reader: &mut TraceReader,
+    (rank, is_gone): (u32, bool),
+    encoder: &mut Encoder,
+) -> io::Result<bool> {
     let pid = reader.view().standing(rank).map_or(0, |standing| standing.pid);
-    let read = reader.read(rank, |thread, event| encoder.event((rank, pid), thread, event));
+    let take = |thread, event| encoder.event((rank, pid), thread, event);
+    let read = reader.read((rank, is_gone), take);
     read.map_err(io::Error::other)
 }
 

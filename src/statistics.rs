@@ -328,6 +328,7 @@ impl WaitLog for Statistics {
         if awaited.kind == AwaitedKind::Arrival {
             self.arrived(awaited);
         }
+        self.log.iter().for_each(|log| log.waits());
         awaited
     }
 

@@ -71,6 +71,10 @@ impl Drop for TracedRegion {
     }
 }
 
+/// Bytes that a call moves at most which is published when it has ended: the counter of bytes in flight is late by no more
+/// than its duration.
+const MOST_IN_ONE: u64 = 1 << 20;
+
 /// Bits for the number of a message's arrow among those of its rank. The highest bits of others have their kind.
 const ARROW_BITS: u32 = 48;
 const POST: u64 = 1;
@@ -107,6 +111,9 @@ pub(crate) struct EventLog {
 struct EventWriter {
     block: usize,
     place: usize,
+    /// The state of the call that is open in that place, and its thread; zero if none is.
+    open: u32,
+    opened_by: u32,
     threads: u32,
     /// How many arrows begin in this rank.
     arrows: u64,
@@ -202,15 +209,27 @@ impl EventLog {
         IS_IN_CALL.set(true);
         self.writer.with(|writer| {
             let window = self.window(writer, window, name);
+            let bytes = operation.map_or(0, |(_, bytes)| bytes);
             let operation = operation.map(|(target, bytes)| (Some(target.0), bytes));
-            self.publish_here(writer, &TraceEvent::Begin { time, call, window, operation });
+            let begin = TraceEvent::Begin { time, call, window, operation };
+            match TraceEvent::sends(call) || bytes > MOST_IN_ONE {
+                true => self.publish(writer, &begin),
+                false => self.open(writer, &begin),
+            }
         });
     }
 
     /// Its call has ended.
     pub(crate) fn end(&self, time: u64) {
         if IS_IN_CALL.replace(false) {
-            self.writer.with(|writer| self.publish_here(writer, &TraceEvent::End { time }));
+            self.writer.with(|writer| self.close(writer, time));
+        }
+    }
+
+    /// The call of this thread waits: its beginning is published at the latest now.
+    pub(crate) fn waits(&self) {
+        if IS_IN_CALL.get() {
+            self.settle(&mut self.writer());
         }
     }
 
@@ -391,16 +410,47 @@ impl EventLog {
 
     /// Publishes an event of this thread.
     fn publish(&self, writer: &mut EventWriter, event: &TraceEvent) {
-        self.publish_here(writer, event);
-    }
-
-    /// The same, inlined where most events are.
-    #[inline(always)]
-    fn publish_here(&self, writer: &mut EventWriter, event: &TraceEvent) {
+        self.settle(writer);
         if THREAD.get() == 0 {
             self.begin_thread(writer);
         }
         self.append(writer, THREAD.get(), event);
+    }
+
+    /// A call of this thread begins, which usually ends before the next event: then one event has both.
+    #[inline(always)]
+    fn open(&self, writer: &mut EventWriter, begin: &TraceEvent) {
+        self.settle(writer);
+        if THREAD.get() == 0 {
+            self.begin_thread(writer);
+        }
+        let places = &self.ring.blocks[writer.block].places;
+        let (here, behind) = (&places[writer.place], &places[writer.place + 1]);
+        writer.open = here.open(behind, THREAD.get(), begin);
+        writer.opened_by = THREAD.get();
+    }
+
+    /// The call of this thread has ended.
+    #[inline(always)]
+    fn close(&self, writer: &mut EventWriter, time: u64) {
+        let here = &self.ring.blocks[writer.block].places[writer.place];
+        let is_open = writer.open != 0 && writer.opened_by == THREAD.get();
+        if is_open && here.close(writer.open, time) {
+            writer.open = 0;
+            self.advance(writer);
+        } else {
+            self.publish(writer, &TraceEvent::End { time });
+        }
+    }
+
+    /// Publishes the beginning of the call that is open.
+    #[inline(always)]
+    fn settle(&self, writer: &mut EventWriter) {
+        if writer.open != 0 {
+            self.ring.blocks[writer.block].places[writer.place].settle(writer.open);
+            writer.open = 0;
+            self.advance(writer);
+        }
     }
 
     /// The first event of a thread is its number.
@@ -418,6 +468,11 @@ impl EventLog {
     fn append(&self, writer: &mut EventWriter, thread: u32, event: &TraceEvent) {
         let places = &self.ring.blocks[writer.block].places;
         places[writer.place].publish(&places[writer.place + 1], thread, event);
+        self.advance(writer);
+    }
+
+    #[inline(always)]
+    fn advance(&self, writer: &mut EventWriter) {
         writer.place += 1;
         if writer.place == TraceBlock::PLACES - 1 {
             self.begin_next_block(writer);

@@ -70,8 +70,8 @@ struct RankTrack {
     /// When its latest event was, and when its latest wait ended.
     latest: u64,
     waited: u64,
-    /// Ends of slices that have been encoded.
-    encoded: HashMap<End, EncodedEnd, BuildHasherDefault<Mixer>>,
+    /// Ends of slices, and whole slices, that have been encoded.
+    encoded: HashMap<Ends, EncodedEnds, BuildHasherDefault<Mixer>>,
 }
 
 /// The beginning of a call that may send.
@@ -112,53 +112,72 @@ impl Beginning {
     }
 }
 
-/// One end of a slice of that thread: its beginning, or its end.
+/// The ends of a slice of that thread that belong to one event.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct End(u32, Option<Beginning>);
+enum Ends {
+    Begin(u32, Beginning),
+    End(u32),
+    Both(u32, Beginning),
+}
 
-impl Hash for End {
-    /// In one step, because there is one for each event.
+impl Hash for Ends {
+    /// In one step, because there are some for each event.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Beginning { name, window, target, bytes, line } = self.1.unwrap_or_default();
-        let target = target.map_or(0, |target| u64::from(target) + 1);
+        let (kind, thread, begins) = match *self {
+            Ends::Begin(thread, begins) => (0, thread, begins),
+            Ends::End(thread) => (0, thread, Beginning::default()),
+            Ends::Both(thread, begins) => (1, thread, begins),
+        };
+        let Beginning { name, window, target, bytes, line } = begins;
+        let target = target.map_or(0, |target| u64::from(target) + 1) << 32;
         let bytes = bytes.unwrap_or(0).rotate_left(44);
-        state.write_u64(u64::from(self.0) ^ name << 8 ^ window << 20 ^ target << 32 ^ bytes ^ line);
+        let key = u64::from(thread) << 1 ^ name << 8 ^ window << 20 ^ target ^ bytes ^ line ^ kind;
+        state.write_u64(key);
     }
 }
 
-/// A packet with one end of a slice, and no definitions or arrows. With another time it differs in nothing else.
+/// A packet for each end of a slice, one or both, without definitions and arrows. With other times they differ in nothing
+/// else.
 #[derive(Clone, Copy)]
-struct EncodedEnd {
-    packet: [u8; EncodedEnd::BYTES],
+struct EncodedEnds {
+    packets: [u8; EncodedEnds::BYTES],
     len: usize,
-    /// The length of its time.
+    /// Where the second packet begins.
+    second: usize,
+    /// The length of a time.
     time: usize,
 }
 
-impl EncodedEnd {
-    const BYTES: usize = 64;
+impl EncodedEnds {
+    const BYTES: usize = 96;
     /// How many a rank has at most.
     const AT_MOST: usize = 256;
     /// Where the time is: behind the key and the length of the packet, and its own key.
     const TIME: usize = 3;
 
-    /// Of this packet with that time, if it is short.
-    fn new(encoded: &[u8], time: u64) -> Option<EncodedEnd> {
-        let mut packet = [0; EncodedEnd::BYTES];
-        packet.get_mut(..encoded.len())?.copy_from_slice(encoded);
-        Some(EncodedEnd { packet, len: encoded.len(), time: encoded_len_varint(time) })
+    /// Of these packets, of which the second begins there, if they are short, and the times are equally long.
+    fn new(encoded: &[u8], second: usize, times: &[u64]) -> Option<EncodedEnds> {
+        let mut packets = [0; EncodedEnds::BYTES];
+        packets.get_mut(..encoded.len())?.copy_from_slice(encoded);
+        let time = encoded_len_varint(*times.first()?);
+        let ends = EncodedEnds { packets, len: encoded.len(), second, time };
+        times.iter().all(|time| encoded_len_varint(*time) == ends.time).then_some(ends)
     }
 
-    /// Appends it with that time, unless the time is longer or shorter than the one that it has.
-    fn append(&self, time: u64, bytes: &mut Vec<u8>) -> bool {
-        if encoded_len_varint(time) != self.time {
+    /// Appends them with these times, unless one is longer or shorter than those that they have.
+    #[inline(always)]
+    fn append<const ENDS: usize>(&self, times: [u64; ENDS], bytes: &mut Vec<u8>) -> bool {
+        if times.iter().any(|time| encoded_len_varint(*time) != self.time) {
             return false;
         }
-        let (start, at) = (bytes.len(), bytes.len() + EncodedEnd::TIME);
+        let start = bytes.len();
         // Whole, because a copy of known length is faster.
-        bytes.extend_from_slice(&self.packet);
+        bytes.extend_from_slice(&self.packets);
         bytes.truncate(start + self.len);
-        encode_varint(time, &mut &mut bytes[at..at + self.time]);
+        for (packet, time) in [start, start + self.second].into_iter().zip(times) {
+            let at = packet + EncodedEnds::TIME;
+            encode_varint(time, &mut &mut bytes[at..at + self.time]);
+        }
         true
     }
 }
@@ -207,10 +226,12 @@ impl RankTrack {
 
     /// The number of the name of an event, which the next packet defines if none has.
     fn name(&mut self, number: usize, name: &str) -> u64 {
-        self.named.resize(self.named.len().max(number + 1), false);
-        if !std::mem::replace(&mut self.named[number], true) {
-            self.definitions().event_names.push(interned(number as u64, name));
+        if self.named.get(number) == Some(&true) {
+            return number as u64;
         }
+        self.named.resize(self.named.len().max(number + 1), false);
+        self.named[number] = true;
+        self.definitions().event_names.push(interned(number as u64, name));
         number as u64
     }
 
@@ -229,6 +250,27 @@ impl RankTrack {
             self.texts.push(whole.clone());
             self.define_text(text.into(), whole);
         }
+    }
+
+    /// The beginning of a call.
+    fn beginning(
+        &mut self,
+        call: Call,
+        window: u32,
+        operation: Option<(Option<u32>, u64)>,
+    ) -> Beginning {
+        let name = self.name(call as usize, call.name());
+        let target = operation.and_then(|(target, _)| target);
+        let bytes = operation.map(|(_, bytes)| bytes);
+        Beginning { name, window: window.into(), target, bytes, line: 0 }
+    }
+
+    fn remember(&mut self, ends: Ends, encoded: Option<EncodedEnds>) {
+        let Some(encoded) = encoded else { return };
+        if self.encoded.len() >= EncodedEnds::AT_MOST {
+            self.encoded.clear();
+        }
+        self.encoded.insert(ends, encoded);
     }
 
     fn define_text(&mut self, iid: u64, text: Vec<u8>) {
@@ -332,6 +374,9 @@ impl Encoder {
             TraceEvent::Received { arrow } => known.received.push((thread, arrow)),
             TraceEvent::Memory { time, bytes } => self.add_memory(rank, time, bytes),
             TraceEvent::End { time } => self.end_call(on, time),
+            TraceEvent::Call { begun, ended, call, window, operation } => {
+                self.add_call(on, (begun, ended, call), window, operation);
+            }
             TraceEvent::BeginRegion { time, name } => {
                 let begins = Beginning { name: known.region(name), ..Beginning::default() };
                 self.add_slice(on, time, Some(begins), &[]);
@@ -350,16 +395,44 @@ impl Encoder {
     ) {
         let known = &mut self.ranks[rank as usize];
         known.in_call = Some(thread);
-        let name = known.name(call as usize, call.name());
-        let target = operation.and_then(|(target, _)| target);
-        let bytes = operation.map(|(_, bytes)| bytes);
-        known.moving.extend(bytes.filter(|bytes| *bytes > 0).map(|bytes| (thread, time, bytes)));
-        let begins = Beginning { name, window: window.into(), target, bytes, line: 0 };
+        let begins = known.beginning(call, window, operation);
+        let bytes = begins.bytes.filter(|bytes| *bytes > 0);
+        known.moving.extend(bytes.map(|bytes| (thread, time, bytes)));
         if TraceEvent::sends(call) {
             let (arrows, waits) = (Vec::new(), Vec::new());
             known.sending.push(Sending { thread, time, begins, arrows, waits });
         } else {
             self.add_slice((rank, thread), time, Some(begins), &[]);
+        }
+    }
+
+    /// Adds a call in which there was no other event of its rank.
+    fn add_call(
+        &mut self,
+        (rank, thread): (u32, u32),
+        (begun, ended, call): (u64, u64, Call),
+        window: u32,
+        operation: Option<(Option<u32>, u64)>,
+    ) {
+        let known = &mut self.ranks[rank as usize];
+        let begins = known.beginning(call, window, operation);
+        if let Some(bytes) = begins.bytes.filter(|bytes| *bytes > 0) {
+            self.in_flight.add(begun..ended, bytes as f64);
+        }
+        let (ends, is_plain) = (Ends::Both(thread, begins), known.definitions.is_none());
+        if is_plain
+            && let Some(encoded) = known.encoded.get(&ends)
+            && encoded.append([begun, ended], &mut self.bytes)
+        {
+            return;
+        }
+        let start = self.bytes.len();
+        self.add_slice((rank, thread), begun, Some(begins), &[]);
+        let second = self.bytes.len() - start;
+        self.add_slice((rank, thread), ended, None, &[]);
+        if is_plain {
+            let encoded = EncodedEnds::new(&self.bytes[start..], second, &[begun, ended]);
+            self.ranks[rank as usize].remember(ends, encoded);
         }
     }
 
@@ -496,9 +569,10 @@ impl Encoder {
     ) {
         let known = &mut self.ranks[rank as usize];
         let is_plain = known.definitions.is_none() && arrows.is_empty();
+        let ends = begins.map_or(Ends::End(thread), |begins| Ends::Begin(thread, begins));
         if is_plain
-            && let Some(encoded) = known.encoded.get(&End(thread, begins))
-            && encoded.append(time, &mut self.bytes)
+            && let Some(encoded) = known.encoded.get(&ends)
+            && encoded.append([time], &mut self.bytes)
         {
             return;
         }
@@ -523,11 +597,8 @@ impl Encoder {
         event.debug_annotations.extend(begins.into_iter().flat_map(Beginning::arguments));
         let start = self.bytes.len();
         self.slice.encode(&mut self.bytes).expect("a vector grows");
-        if is_plain && let Some(encoded) = EncodedEnd::new(&self.bytes[start..], time) {
-            if known.encoded.len() >= EncodedEnd::AT_MOST {
-                known.encoded.clear();
-            }
-            known.encoded.insert(End(thread, begins), encoded);
+        if is_plain {
+            known.remember(ends, EncodedEnds::new(&self.bytes[start..], 0, &[time]));
         }
     }
 }
@@ -615,6 +686,7 @@ mod tests {
                 TraceEvent::End { time: time + 1 },
                 TraceEvent::Begin { time: time + 2, call: Call::Fence, window: 0, operation: None },
                 TraceEvent::End { time: time + 3 },
+                TraceEvent::Call { begun: time + 4, ended: time + 5, call, window: 0, operation },
             ] {
                 once.event((0, 7), 1, event);
                 anew.ranks[0].encoded.clear();
@@ -622,7 +694,7 @@ mod tests {
             }
         }
         assert!(
-            once.ranks[0].encoded.len() > 2 && once.ranks[0].encoded.len() <= EncodedEnd::AT_MOST
+            once.ranks[0].encoded.len() > 2 && once.ranks[0].encoded.len() <= EncodedEnds::AT_MOST
         );
         assert_eq!(once.bytes, anew.bytes);
     }

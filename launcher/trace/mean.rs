@@ -39,6 +39,15 @@ impl MeanOverTime {
         if lasts.is_empty() {
             return;
         }
+        let (first, last) = (lasts.start >> self.shift, (lasts.end - 1) >> self.shift);
+        // Most parts are within an interval that is there.
+        if first == last
+            && let Some(at) = first.checked_sub(self.first)
+            && let Some(sum) = self.sums.get_mut(at as usize)
+        {
+            *sum += amount * (lasts.end - lasts.start) as f64;
+            return;
+        }
         self.reach(&lasts);
         for number in lasts.start >> self.shift..=(lasts.end - 1) >> self.shift {
             let interval = number << self.shift..(number + 1) << self.shift;

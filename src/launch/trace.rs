@@ -63,9 +63,14 @@ impl TraceReader {
         Ok(())
     }
 
-    /// Passes the next events of a rank, each with the number of its thread, to `take`: those of one block at most.
-    /// Returns whether there may be more in the next block. Does not block.
-    pub fn read(&mut self, rank: u32, mut take: impl FnMut(u32, TraceEvent)) -> Result<bool> {
+    /// Passes the next events of a rank, each with the number of its thread, to `take`: those of one block at most, and
+    /// a call that the rank is in only if it `is_gone`. Returns whether there may be more in the next block. Does not
+    /// block.
+    pub fn read(
+        &mut self,
+        (rank, is_gone): (u32, bool),
+        mut take: impl FnMut(u32, TraceEvent),
+    ) -> Result<bool> {
         let outside = || Error::Damaged { what: "offset" };
         let at = self.segment.layout().trace_of(rank).ok_or_else(outside)?;
         let ring: &TraceRing = self.segment.mapping().view(at)?;
@@ -82,6 +87,7 @@ impl TraceReader {
                     }
                     return Ok(true);
                 }
+                state if TracePlace::is_open(state) && !is_gone => break,
                 state => {
                     place.read(state).into_iter().for_each(|(thread, event)| take(thread, event));
                     next.place += 1;

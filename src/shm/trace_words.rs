@@ -59,13 +59,50 @@ impl TracePlace {
     #[inline(always)]
     pub(crate) fn publish(&self, behind: &TracePlace, thread: u32, event: &TraceEvent) {
         let (kind, text, words) = event.words();
-        self.state.publish(Some(&behind.state), kind | thread << TracePlace::THREAD_SHIFT, || {
-            self.text.store(text);
-            self.words.iter().zip(words).for_each(|(word, value)| word.store(value));
-        });
+        let state = kind | thread << TracePlace::THREAD_SHIFT;
+        self.state.publish(Some(&behind.state), state, || self.store(text, words));
     }
 
-    /// The published event with that state, and its thread. `None` if it is none of this library's.
+    /// The same for the beginning of a call, which is not published before [`TracePlace::settle`] or
+    /// [`TracePlace::close`]. Returns the state for them.
+    #[inline(always)]
+    pub(crate) fn open(&self, behind: &TracePlace, thread: u32, begin: &TraceEvent) -> u32 {
+        let (kind, text, words) = begin.words();
+        let open = (kind + OPEN - BEGIN) | thread << TracePlace::THREAD_SHIFT;
+        self.state.publish(Some(&behind.state), open, || self.store(text, words));
+        open
+    }
+
+    /// Publishes the beginning of the call that is open here with that state.
+    pub(crate) fn settle(&self, open: u32) {
+        self.state.publish(None, open - OPEN + BEGIN, || ());
+    }
+
+    /// Publishes the whole call, which has ended at that time, unless it has lasted for more than four seconds.
+    #[inline(always)]
+    pub(crate) fn close(&self, open: u32, ended: u64) -> bool {
+        let [begun, call, _] = &self.words;
+        let Ok(lasted) = u32::try_from(ended.wrapping_sub(begun.load())) else { return false };
+        let word = call_word(call.load() as u32, lasted);
+        self.state.publish(None, open - OPEN + CALL, || call.store(word));
+        true
+    }
+
+    /// Whether it is the state of a call that has been neither settled nor closed.
+    #[inline(always)]
+    pub(crate) fn is_open(state: u32) -> bool {
+        matches!(state & ((1 << TracePlace::THREAD_SHIFT) - 1), OPEN | OPEN_OPERATION)
+    }
+
+    #[inline(always)]
+    fn store(&self, text: u32, [first, second, third]: [u64; TracePlace::WORDS]) {
+        self.text.store(text);
+        self.words[0].store(first);
+        self.words[1].store(second);
+        self.words[2].store(third);
+    }
+
+    /// The event with that state, and its thread. `None` if it is none of this library's.
     #[inline(always)]
     pub(crate) fn read(&self, state: u32) -> Option<(u32, TraceEvent)> {
         let kind = state & ((1 << TracePlace::THREAD_SHIFT) - 1);
@@ -105,6 +142,19 @@ pub enum TraceEvent {
     End {
         /// When.
         time: u64,
+    },
+    /// A call, as [`TraceEvent::Begin`], and its end.
+    Call {
+        /// When it began.
+        begun: u64,
+        /// When it ended, at most four seconds later.
+        ended: u64,
+        /// As of its beginning.
+        call: Call,
+        /// As of its beginning.
+        window: u32,
+        /// As of its beginning.
+        operation: Option<(Option<u32>, u64)>,
     },
     /// A region of the program begins.
     BeginRegion {
@@ -151,13 +201,30 @@ const THREAD: u32 = TracePlace::LINK + 1;
 const TEXT: u32 = THREAD + 1;
 const BEGIN: u32 = TEXT + 1;
 const BEGIN_OPERATION: u32 = BEGIN + 1;
-const END: u32 = BEGIN_OPERATION + 1;
+const OPEN: u32 = BEGIN_OPERATION + 1;
+const OPEN_OPERATION: u32 = OPEN + 1;
+const CALL: u32 = OPEN_OPERATION + 1;
+const CALL_OPERATION: u32 = CALL + 1;
+const END: u32 = CALL_OPERATION + 1;
 const WAIT: u32 = END + 1;
 const SENT: u32 = WAIT + 1;
 const RECEIVED: u32 = SENT + 1;
 const BEGIN_REGION: u32 = RECEIVED + 1;
 const END_REGION: u32 = BEGIN_REGION + 1;
 const MEMORY: u32 = END_REGION + 1;
+
+/// The word of an operation, and 1; zeros without one.
+#[inline(always)]
+fn optional_operation(operation: Option<(Option<u32>, u64)>) -> (u64, u32) {
+    let word = |(target, bytes): (Option<u32>, u64)| (target.unwrap_or(u32::MAX), bytes);
+    operation.map_or((0, 0), |operation| (operation_word(word(operation)), 1))
+}
+
+/// A call, and for how many nanoseconds it has lasted.
+#[inline(always)]
+fn call_word(call: u32, lasted: u32) -> u64 {
+    u64::from(lasted) << 32 | u64::from(call)
+}
 
 impl TraceEvent {
     /// Whether [`TraceEvent::Sent`] may follow the beginning of this call, which is then before all its waits.
@@ -184,6 +251,7 @@ impl TraceEvent {
             | TraceEvent::BeginRegion { time, .. }
             | TraceEvent::EndRegion { time }
             | TraceEvent::Memory { time, .. }
+            | TraceEvent::Call { ended: time, .. }
             | TraceEvent::Wait { ended: time, .. } => Some(time),
             TraceEvent::Thread { .. }
             | TraceEvent::Text { .. }
@@ -207,12 +275,14 @@ impl TraceEvent {
                 }
                 (TEXT, text, words)
             }
-            TraceEvent::Begin { time, call, window, operation: None } => {
-                (BEGIN, window, [time, u64::from(call as u32), 0])
+            TraceEvent::Begin { time, call, window, operation } => {
+                let (word, is_operation) = optional_operation(operation);
+                (BEGIN + is_operation, window, [time, u64::from(call as u32), word])
             }
-            TraceEvent::Begin { time, call, window, operation: Some((target, bytes)) } => {
-                let operation = operation_word((target.unwrap_or(u32::MAX), bytes));
-                (BEGIN_OPERATION, window, [time, u64::from(call as u32), operation])
+            TraceEvent::Call { begun, ended, call, window, operation } => {
+                let (word, is_operation) = optional_operation(operation);
+                let lasted = u32::try_from(ended - begun).unwrap_or(u32::MAX);
+                (CALL + is_operation, window, [begun, call_word(call as u32, lasted), word])
             }
             TraceEvent::End { time } => (END, 0, [time, 0, 0]),
             TraceEvent::Wait { begun, ended, line } => (WAIT, line, [begun, ended, 0]),
@@ -237,11 +307,19 @@ impl TraceEvent {
                 }
                 TraceEvent::Text { text, bytes }
             }
-            BEGIN | BEGIN_OPERATION => TraceEvent::Begin {
+            BEGIN | BEGIN_OPERATION | OPEN | OPEN_OPERATION => TraceEvent::Begin {
                 time,
                 call: Call::from_word(second as u32)?,
                 window: text,
-                operation: (kind == BEGIN_OPERATION).then(|| read_operation(operation)),
+                operation: matches!(kind, BEGIN_OPERATION | OPEN_OPERATION)
+                    .then(|| read_operation(operation)),
+            },
+            CALL | CALL_OPERATION => TraceEvent::Call {
+                begun: time,
+                ended: time.wrapping_add(second >> 32),
+                call: Call::from_word(second as u32)?,
+                window: text,
+                operation: (kind == CALL_OPERATION).then(|| read_operation(operation)),
             },
             END => TraceEvent::End { time },
             WAIT => TraceEvent::Wait { begun: time, ended: second, line: text },
@@ -259,13 +337,13 @@ impl TraceEvent {
 mod tests {
     use super::*;
 
+    fn place() -> TracePlace {
+        let (state, text, words) = Default::default();
+        TracePlace { state, text, words }
+    }
+
     #[test]
     fn an_event_is_read_as_it_was_written() {
-        let place = || TracePlace {
-            state: RecordState::default(),
-            text: Word32::default(),
-            words: Default::default(),
-        };
         let (call, window) = (Call::FetchAndOp, 7);
         for event in [
             TraceEvent::Thread { id: 4_194_304 },
@@ -273,6 +351,8 @@ mod tests {
             TraceEvent::Begin { time: 1 << 60, call, window, operation: None },
             TraceEvent::Begin { time: 5, call, window, operation: Some((Some(9), 1 << 40)) },
             TraceEvent::Begin { time: 5, call, window: 0, operation: Some((None, 0)) },
+            TraceEvent::Call { begun: 5, ended: 9, call, window, operation: None },
+            TraceEvent::Call { begun: 5, ended: 5, call, window, operation: Some((None, 7)) },
             TraceEvent::End { time: 99 },
             TraceEvent::Wait { begun: 7, ended: 8, line: 2 },
             TraceEvent::Sent { arrow: u64::MAX },
@@ -286,5 +366,36 @@ mod tests {
             assert_eq!(here.read(here.state.found()), Some((12, event)));
         }
         assert_eq!(place().read(MEMORY + 1), None);
+    }
+
+    #[test]
+    fn an_open_call_is_its_beginning_or_the_whole_call() {
+        let (call, window, begun) = (Call::Put, 7, 1 << 50);
+        for operation in [None, Some((Some(3), 8))] {
+            let begin = TraceEvent::Begin { time: begun, call, window, operation };
+            let whole = |ended| TraceEvent::Call { begun, ended, call, window, operation };
+            let opened = || {
+                let (here, behind) = (place(), place());
+                let open = here.open(&behind, 12, &begin);
+                assert!(TracePlace::is_open(open) && here.state.found() == open);
+                (here, open)
+            };
+            let read = |place: &TracePlace| {
+                let state = place.state.found();
+                assert!(!TracePlace::is_open(state));
+                place.read(state)
+            };
+            let (here, open) = opened();
+            assert_eq!(here.read(open), Some((12, begin)));
+            here.settle(open);
+            assert_eq!(read(&here), Some((12, begin)));
+            for lasted in [0, 1, u64::from(u32::MAX)] {
+                let (here, open) = opened();
+                assert!(here.close(open, begun + lasted));
+                assert_eq!(read(&here), Some((12, whole(begun + lasted))));
+            }
+            let (here, open) = opened();
+            assert!(!here.close(open, begun + (1 << 32)) && here.state.found() == open);
+        }
     }
 }

@@ -42,6 +42,9 @@ fn put_often() {
     if world.size() == 3 {
         // The launcher is killed meanwhile.
         println!("ready");
+        if world.rank() == 2 {
+            let _ = world.recv(&mut [0u8], Rank(0), 0);
+        }
         loop {
             std::thread::park();
         }
@@ -516,11 +519,11 @@ fn what_a_killed_launcher_has_written_can_be_read() {
     let mut started = Started::new(command);
     // Behind what the test harness of the rank has left on the line.
     while !started.line().ends_with("ready") {}
-    let puts = || {
-        let written = std::fs::read(&file.0).unwrap();
-        Trace::decode(&*written).map_or(0, |trace| Slices::of(&trace).of_call("put").len())
-    };
+    let written = || Trace::decode(&*std::fs::read(&file.0).unwrap());
+    let slices = |call| written().map_or(0, |trace| Slices::of(&trace).of_call(call).len());
+    let puts = || slices("put");
     eventually("the puts of one rank are in the file", || puts() >= MANY);
+    eventually("so is the call in which a rank waits", || slices("recv") == 1);
     kill(started.supervisor(), Signal::SIGKILL).unwrap();
     finish(started).expect(137);
     assert!(puts() >= MANY);
