@@ -326,9 +326,8 @@ impl Checker {
             if !is_known(operation.issued.load()) || operation.completions().any(is_known) {
                 continue;
             }
-            match operation.completed_by_others.iter().find(|stamp| stamp.load() == 0) {
-                Some(free) => free.store(stamp),
-                None => operation.is_settled.store(1),
+            if !operation.complete_by_other(stamp) {
+                operation.is_settled.store(1);
             }
         }
         // The next operation of that line is another one.

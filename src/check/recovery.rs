@@ -26,9 +26,9 @@ impl CheckedWindow {
                 if operation.window.load() == self.block
                     && failed_in_job.contains(&operation.rank.load())
                 {
-                    for stamp in [&operation.issued, &operation.completed, &operation.public] {
-                        stamp.store(ALWAYS);
-                    }
+                    operation.issued.store(ALWAYS);
+                    operation.completed.store(ALWAYS);
+                    operation.publish(ALWAYS);
                 }
             }
         });

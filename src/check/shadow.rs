@@ -3,22 +3,22 @@
 //! An entry is the number of an operation and a bit for each byte of the granule. A granule has four words.
 //! Further entries lie in a chain; the last word then has the chain's number, and no bits. A chain does not change:
 //! an access that changes the entries makes another one. So granules that are accessed together share their chain,
-//! and those behind each other with the same words are judged together. Where one operation has accessed a whole page, or
-//! a whole block of 256 bytes, the page or the block has its number, and the granules have no entries.
+//! and those behind each other with the same words are judged together. Where operations have accessed only a whole page, or
+//! a whole block of 256 bytes, the page or the block has four such words for all its granules, and these have no entries.
 
 use super::rules::{AccessKind, Rule};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::prim::{Waiter, Word32};
-use crate::shm::{ChainWords, OperationWords};
+use crate::shm::{ChainWords, OperationWords, PageWords};
 use std::iter::successors;
 
 /// Bytes of a granule.
 pub(super) const GRANULE_BYTES: u64 = 8;
 /// Words of a granule.
-pub(super) const WORDS: usize = 4;
+pub(super) const WORDS: usize = PageWords::ENTRIES;
 const LAST: usize = WORDS - 1;
 const NUMBER_SHIFT: u32 = 8;
-const BYTES: u32 = 0xff;
+pub(super) const BYTES: u32 = 0xff;
 /// Records of a chain that are followed: in damaged tables it may have no end.
 const MOST_FOLLOWED: usize = 1 << 14;
 
@@ -42,6 +42,8 @@ pub(super) struct Accessing<'c> {
     seen: Option<Vec<u64>>,
     /// The latest answer: neighbours mostly have the same entries.
     latest: (u32, Judgement),
+    /// The latest change of words with several entries, by an access to these bytes that conflicts with none of them.
+    latest_change: Option<(Entries, u32, Entries)>,
     /// Memory for the entries of a granule.
     scratch: Vec<u32>,
     /// Entries that name the operation from now on, less those that do no more; they are counted at the end.
@@ -82,8 +84,15 @@ impl Finding {
 /// The words of a granule, as numbers.
 type Entries = [u32; WORDS];
 
+/// Those of a granule without entries.
+const NONE: Entries = [0; WORDS];
+
 fn entries_of(granule: &[Word32]) -> Entries {
     std::array::from_fn(|at| granule[at].load())
+}
+
+fn set(granule: &[Word32], entries: Entries) {
+    granule.iter().zip(entries).for_each(|(word, entry)| word.store(entry));
 }
 
 /// The number of the operation of an entry.
@@ -117,6 +126,7 @@ impl<'c> Accessing<'c> {
             is_separate: false,
             seen: None,
             latest: (0, Judgement::default()),
+            latest_change: None,
             scratch: Vec::new(),
             own_entries: 0,
             released: (0, 0),
@@ -144,7 +154,7 @@ impl<'c> Accessing<'c> {
                 break;
             }
             if next != before {
-                granule.iter().zip(next).for_each(|(word, entry)| word.store(entry));
+                set(granule, next);
             }
             alike += 1;
         }
@@ -183,7 +193,7 @@ impl<'c> Accessing<'c> {
         let after = self.words_with(before, &entries);
         self.scratch = entries;
         let Some(after) = after else { return false };
-        granule.iter().zip(after).for_each(|(word, entry)| word.store(entry));
+        set(granule, after);
         self.recount(before, after, 1);
         true
     }
@@ -202,18 +212,39 @@ impl<'c> Accessing<'c> {
         self.number
     }
 
-    /// Granules without entries get that of an operation, for all bytes.
-    pub(super) fn set_only(&mut self, granules: &[Word32], number: u32) {
-        for granule in granules.chunks_exact(WORDS) {
-            granule[0].store(number << NUMBER_SHIFT | BYTES);
+    /// Granules without entries get those of the words that stood for all of them, which then have none.
+    pub(super) fn divide(&mut self, whole: &[Word32], granules: &[Word32]) {
+        let entries = entries_of(whole);
+        if entries == NONE {
+            return;
         }
-        self.retain(number, (granules.len() / WORDS) as u32);
+        granules.chunks_exact(WORDS).for_each(|granule| set(granule, entries));
+        set(whole, NONE);
+        self.recount(NONE, entries, (granules.len() / WORDS) as u32);
+        self.recount(entries, NONE, 1);
     }
 
-    /// Whether this access is the only entry of some granules, for all bytes.
-    pub(super) fn is_only(&self, granules: &[Word32]) -> bool {
-        let only = [self.number << NUMBER_SHIFT | BYTES, 0, 0, 0];
-        granules.chunks_exact(WORDS).all(|granule| entries_of(granule) == only)
+    /// If some granules have the same entries, each for all bytes, the words that stand for all of them get these instead.
+    /// Returns whether they have.
+    pub(super) fn unite(&mut self, granules: &[Word32], whole: &[Word32]) -> bool {
+        let entries = entries_of(granules);
+        let is_same = |granule: &[Word32]| entries_of(granule) == entries;
+        if !granules.chunks_exact(WORDS).all(is_same) || !self.are_whole(entries) {
+            return false;
+        }
+        set(whole, entries);
+        granules.chunks_exact(WORDS).for_each(|granule| set(granule, NONE));
+        self.recount(NONE, entries, 1);
+        self.recount(entries, NONE, (granules.len() / WORDS) as u32);
+        true
+    }
+
+    /// Whether the entries of a granule are of all its bytes.
+    fn are_whole(&mut self, words: Entries) -> bool {
+        let entries = self.gather(words);
+        let are_whole = entries.iter().all(|entry| entry & BYTES == BYTES);
+        self.scratch = entries;
+        are_whole
     }
 
     /// As many entries more name an operation.
@@ -277,7 +308,16 @@ impl<'c> Accessing<'c> {
                 _ => [left, mine, 0, 0],
             });
         }
-        let mut entries = self.gather(before);
+        if let Some((_, _, after)) =
+            self.latest_change.filter(|(words, bytes, _)| (*words, *bytes) == (before, mask))
+        {
+            return Some(after);
+        }
+        let (mut entries, mut is_fine) = (self.gather(before), true);
+        let mut found = |number: u32, shared: u32, finding: Finding| {
+            is_fine = false;
+            found(number, shared, finding);
+        };
         entries.retain_mut(|entry| {
             *entry = self.left_of(*entry, mask, &mut found);
             *entry & BYTES != 0
@@ -285,6 +325,7 @@ impl<'c> Accessing<'c> {
         insert(&mut entries, self.number, mask);
         let after = self.words_with(before, &entries);
         self.scratch = entries;
+        self.latest_change = after.filter(|_| is_fine).map(|after| (before, mask, after));
         after
     }
 
@@ -384,6 +425,7 @@ impl<'c> Accessing<'c> {
                 let entries = chained(checker, first).filter(|entry| *entry != 0);
                 entries.for_each(|entry| self.release(number_of(entry), 1));
                 self.freed.1.push(first);
+                self.latest_change = None;
             }
         }
     }
@@ -455,7 +497,7 @@ impl Accessing<'_> {
                 (!is_seen).then_some(Finding::NotPrivate)
             }
             (AccessKind::Store, _) if self.is_separate && !is_by_program => {
-                let public = earlier.public.load();
+                let public = earlier.published();
                 let is_public = public != 0 && is_known(self.clock, public);
                 (!is_public).then_some(Finding::NotPublic)
             }

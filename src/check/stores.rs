@@ -20,7 +20,7 @@ use super::shadow::{Accessing, GRANULE_BYTES};
 use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
-use crate::prim::{Waiter, Word32, Word64, line_by_binding};
+use crate::prim::{Waiter, Word32, Word64, expect_access, line_by_binding};
 use crate::shm::{PageWords, PartWords, Span, copy_to_words, is_same, read_span};
 use std::panic::Location;
 use std::ptr;
@@ -64,6 +64,11 @@ pub(crate) struct Looked {
 
 /// Bytes of operations that need no buffer for a page.
 const SHORT: usize = 64;
+
+/// How many runs of an operation are expected before they are compared, and the bytes of the longest ones.
+const AHEAD: usize = 4;
+const EXPECTED: u64 = 1024;
+const CACHE_LINE: usize = 64;
 
 /// A bit for each byte of a word that is not zero.
 fn bytes_in(word: u64) -> u64 {
@@ -265,11 +270,30 @@ impl CheckedWindow {
             });
             return stored;
         }
+        let mut ahead = by_pages(&accessed.runs).skip(AHEAD);
         for run in by_pages(&accessed.runs) {
+            if let Some(run) = ahead.next() {
+                self.expect_run(target, run);
+            }
             let (number, _) = divided(run.start);
             add(number, pages.get(number).and_then(|page| update_from(span, page, run)));
         }
         stored
+    }
+
+    /// The bytes of a short run, and their copy, come into the cache: runs mostly lie so far from each other that the processor
+    /// does not expect them.
+    fn expect_run(&self, target: u32, run: ByteRun) {
+        let ((number, from), span) = (divided(run.start), self.span_here(target));
+        let Some(page) = self.pages_of(target).get(number).filter(|_| run.bytes <= EXPECTED) else {
+            return;
+        };
+        for at in (0..run.bytes).step_by(CACHE_LINE) {
+            if let Some(at) = span.at(run.start + at, 1, 1) {
+                expect_access(at);
+            }
+            page.copy[(from + at as usize) / GRANULE_BYTES as usize].expect_update();
+        }
     }
 
     /// An operation has written these bytes. Under the locks of its pages.
@@ -345,7 +369,9 @@ impl CheckedWindow {
             state.unpublished.push((self.block, number));
         } else {
             // Of stores that another rank has found it is not known what has published them.
-            checker.operation_at(number).public.store(threads::ALWAYS);
+            if self.is_separate(checker) {
+                checker.operation_at(number).publish(threads::ALWAYS);
+            }
             accessing.release(number, 1);
         }
         accessing.finish(state);
@@ -360,16 +386,16 @@ impl CheckedWindow {
         (page, bits): (usize, &Bits),
         found: &mut Vec<FoundConflict>,
     ) {
-        let (whole, blocks) =
-            (self.heads_of(target)[page].whole.load(), &self.pages_of(target)[page].blocks);
-        for (granule, mask) in masks(bits) {
-            let number = if whole == 0 { blocks[granule / GRANULES].load() } else { whole };
-            let granule = (page * WORDS + granule) as u64;
-            let finding = if number == 0 { None } else { accessing.judge(number).found };
-            if let Some(finding) = finding {
-                FoundConflict::add(found, (number, finding), bytes_of(granule, mask));
-            }
-            let Some(words) = self.granule(target, granule) else { continue };
+        let (head, blocks) = (&self.heads_of(target)[page], &self.pages_of(target)[page].blocks);
+        let (has_blocks, has_granules) = (head.has_blocks.load() != 0, head.has_granules.load());
+        for (at, mask) in masks(bits) {
+            let (granule, block) = ((page * WORDS + at) as u64, at / GRANULES);
+            let words = match has_blocks {
+                false => Some(&head.whole[..]),
+                true if has_granules >> block & 1 == 0 => Some(&blocks[block][..]),
+                true => self.granule(target, granule),
+            };
+            let Some(words) = words else { continue };
             accessing.look(words, mask, |number, shared, finding| {
                 FoundConflict::add(found, (number, finding), bytes_of(granule, shared));
             });
@@ -680,7 +706,7 @@ mod tests {
             let bytes = &bytes[..bytes.len().min(PageWords::BYTES - from)];
             let page = PageWords {
                 bytes: std::array::from_fn(|_| std::array::from_fn(|_| Word64::default())),
-                blocks: std::array::from_fn(|_| Word32::default()),
+                blocks: std::array::from_fn(|_| std::array::from_fn(|_| Word32::default())),
                 copy: std::array::from_fn(|_| Word64::default()),
             };
             let mut expected = [0u8; PageWords::BYTES];

@@ -18,7 +18,7 @@ use super::attached::AttachedParts;
 use super::late::LateAccesses;
 use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
-use super::shadow::{Accessing, GRANULE_BYTES, WORDS};
+use super::shadow::{Accessing, BYTES, GRANULE_BYTES, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, divided, divided_by, mask_of};
 use super::{AccessKind, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer};
 use crate::call::Call;
@@ -171,42 +171,18 @@ fn granules_of(page: usize, block: usize) -> Range<u64> {
     first..first + GRANULES as u64
 }
 
-/// Accesses a run of granules that have one entry, the same of each, in `word`, or none. Does nothing if they have words of
-/// their own, of which `mask` is the bit in `divided`, or if they would have two entries. Returns whether it has accessed them.
+/// Accesses all bytes of a run of granules that have these words together.
 fn touch_whole(
     accessing: &mut Accessing<'_>,
-    (word, divided, mask): (&Word32, &Word32, u32),
+    words: &[Word32],
     run: ByteRun,
     found: &mut Vec<FoundConflict>,
-) -> bool {
-    if !can_touch_whole(accessing, (word, divided, mask)) {
-        return false;
-    }
-    let (before, number) = (word.load(), accessing.number());
-    if before != 0
-        && let Some(finding) = accessing.judge(before).found
-    {
-        FoundConflict::add(found, (before, finding), run.start..run.start + run.bytes);
-    }
-    if before != number {
-        accessing.retain(number, 1);
-        word.store(number);
-        if before != 0 {
-            accessing.release(before, 1);
-        }
-    }
-    true
-}
-
-/// Whether [`touch_whole`] accesses the granules of a word.
-fn can_touch_whole(
-    accessing: &mut Accessing<'_>,
-    (word, divided, mask): (&Word32, &Word32, u32),
-) -> bool {
-    let before = word.load();
-    match before {
-        0 => divided.load() & mask == 0,
-        _ => before == accessing.number() || accessing.judge(before).is_replaced,
+) {
+    let (_, is_recorded) = accessing.access(words, BYTES, |_, number, _, of| {
+        FoundConflict::add(found, (number, of), run.start..run.start + run.bytes);
+    });
+    if !is_recorded {
+        accessing.checker.words.is_full.store(1);
     }
 }
 
@@ -915,13 +891,14 @@ impl CheckedWindow {
             let (page, _) = divided(run.start);
             let is_whole = run.bytes == PageWords::BYTES as u64;
             let head = &self.heads_of(target)[page];
-            if !is_whole || !touch_whole(accessing, (&head.whole, &head.has_blocks, 1), run, found)
-            {
-                self.divide(accessing, (target, page));
-                self.touch_blocks(accessing, (target, page), run, found);
-                if is_whole {
-                    self.unite(accessing, (target, page));
-                }
+            if is_whole && head.has_blocks.load() == 0 {
+                touch_whole(accessing, &head.whole, run, found);
+                continue;
+            }
+            self.divide(accessing, (target, page));
+            self.touch_blocks(accessing, (target, page), run, found);
+            if is_whole {
+                self.unite(accessing, (target, page));
             }
         }
     }
@@ -934,19 +911,18 @@ impl CheckedWindow {
         part: ByteRun,
         found: &mut Vec<FoundConflict>,
     ) {
-        let words = &self.pages_of(target)[page].blocks;
         let has_granules = &self.heads_of(target)[page].has_granules;
         // Blocks behind each other whose granules have words of their own: granules with the same entries get the same ones.
         let mut divided: Option<ByteRun> = None;
         for run in divided_by(PageWords::BLOCK_BYTES as u64, part) {
             let block = block_of(run.start);
             let is_whole = run.bytes == PageWords::BLOCK_BYTES as u64;
-            let of_block = (&words[block], has_granules, 1 << block);
-            if is_whole && can_touch_whole(accessing, of_block) {
+            if is_whole && has_granules.load() >> block & 1 == 0 {
                 if let Some(before) = divided.take() {
                     self.touch_divided(accessing, (target, page), before, found);
                 }
-                touch_whole(accessing, of_block, run, found);
+                let words = &self.pages_of(target)[page].blocks[block];
+                touch_whole(accessing, words, run, found);
                 continue;
             }
             self.divide_block(accessing, (target, page), block);
@@ -976,19 +952,13 @@ impl CheckedWindow {
         }
     }
 
-    /// Each block of a page gets its own word.
+    /// Each block of a page gets its own words.
     pub(super) fn divide(&self, accessing: &mut Accessing<'_>, (target, page): (u32, usize)) {
         let head = &self.heads_of(target)[page];
         if head.has_blocks.load() == 0 {
             head.has_blocks.store(1);
+            accessing.divide(&head.whole, self.pages_of(target)[page].blocks.as_flattened());
         }
-        let number = head.whole.load();
-        if number == 0 {
-            return;
-        }
-        self.pages_of(target)[page].blocks.iter().for_each(|word| word.store(number));
-        head.whole.store(0);
-        accessing.retain(number, PageWords::BLOCKS as u32 - 1);
     }
 
     /// Each granule of a block of a page that is divided gets its own words.
@@ -1003,31 +973,21 @@ impl CheckedWindow {
             return;
         }
         has_granules.store(has_granules.load() | 1 << block);
-        let word = &self.pages_of(target)[page].blocks[block];
-        let number = word.load();
-        if number == 0 {
-            return;
+        if let Some(granules) = self.granules(target, granules_of(page, block)) {
+            accessing.divide(&self.pages_of(target)[page].blocks[block], granules);
         }
-        if let Some(words) = self.granules(target, granules_of(page, block)) {
-            accessing.set_only(words, number);
-        }
-        word.store(0);
-        accessing.release(number, 1);
     }
 
-    /// If an access is the only entry of a page's blocks, the page has it instead.
+    /// If all blocks of a page have the same entries, the page has them instead.
     fn unite(&self, accessing: &mut Accessing<'_>, (target, page): (u32, usize)) {
-        let (head, number) = (&self.heads_of(target)[page], accessing.number());
-        let words = &self.pages_of(target)[page].blocks;
-        if head.has_granules.load() == 0 && words.iter().all(|word| word.load() == number) {
-            words.iter().for_each(|word| word.store(0));
-            accessing.release(number, PageWords::BLOCKS as u32 - 1);
-            head.whole.store(number);
+        let (head, page) = (&self.heads_of(target)[page], &self.pages_of(target)[page]);
+        if head.has_granules.load() == 0 && accessing.unite(page.blocks.as_flattened(), &head.whole)
+        {
             head.has_blocks.store(0);
         }
     }
 
-    /// If an access is the only entry of a block's granules, the block has it instead.
+    /// If all granules of a block have the same entries, of all bytes, the block has them instead.
     fn unite_block(
         &self,
         accessing: &mut Accessing<'_>,
@@ -1035,11 +995,10 @@ impl CheckedWindow {
         block: usize,
     ) {
         let has_granules = &self.heads_of(target)[page].has_granules;
-        let words = self.granules(target, granules_of(page, block));
-        if let Some(words) = words.filter(|words| accessing.is_only(words)) {
-            words.iter().for_each(|word| word.store(0));
-            accessing.release(accessing.number(), GRANULES as u32 - 1);
-            self.pages_of(target)[page].blocks[block].store(accessing.number());
+        let whole = &self.pages_of(target)[page].blocks[block];
+        if let Some(granules) = self.granules(target, granules_of(page, block))
+            && accessing.unite(granules, whole)
+        {
             has_granules.store(has_granules.load() & !(1 << block));
         }
     }

@@ -158,24 +158,50 @@ impl<'w> Communication<'w> {
     }
 
     /// [`Communication::fetch_element`] in a shard where several elements are updated together, or have been, or of a job
-    /// that counts its calls: the beginning of the slow path. Blocks while they are.
+    /// that counts its calls or is checked: the beginning of the slow path. `own` are the buffers with their layouts, and `at` is the
+    /// program's line. Blocks while they are.
     #[cold]
     #[inline(never)]
-    pub(super) fn fetch_element_slowly<T: Element, const N: usize>(
+    pub(super) fn fetch_element_slowly<'a, T: Element, const N: usize>(
         self,
-        call: Call,
+        (call, op, at): (Call, Op, &'static Location<'static>),
         origin: T,
-        buffers: [*const T; N],
-        op: Op,
+        (buffers, own): ([*const T; N], impl Iterator<Item = (LocalLayout<'a>, Direction)> + Clone),
         target: Rank,
         disp: u64,
     ) -> Option<T> {
-        let at = self.elements(self.reach_in_call(target), disp, 1, buffers)?;
+        let element = self.elements(self.reach_at_once(target), disp, 1, buffers)?;
         let operation = T::operation(op)?;
         // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
-        let fetch = || unsafe { (operation.fetch)(at.cast(), origin) };
+        let fetch = || unsafe { (operation.fetch)(element.cast(), origin) };
         self.calls.epochs.operated();
-        self.by_instructions(call, at.cast(), fetch).ok()
+        if self.calls.check().is_none() {
+            return self.by_instructions(call, element.cast(), fetch).ok();
+        }
+        let (target, range) =
+            (self.memory.mapped(target.0, disp, element.cast()), 0..size_of::<T>() as i64);
+        let describe = || {
+            let kind = if op == Op::NoOp { AccessKind::Fetch } else { AccessKind::Update };
+            let (datatype, op) = (T::DATATYPE as u8, op as u8 + 1);
+            let access = CheckedAccess { call, kind, datatype, op, at };
+            (access, ([TransferSide::Packed(size_of::<T>() as u64)], 0), own.clone())
+        };
+        let (mut found, fetches) =
+            (None, own.clone().any(|(_, direction)| direction == Direction::Get));
+        let done = self.report(
+            &target,
+            describe,
+            |_| None,
+            || {
+                self.report_updating(&target, range.clone());
+                found = Some(self.by_instructions(call, element.cast(), fetch)?);
+                if fetches {
+                    self.report_fetched(&target, range.clone());
+                }
+                Ok(())
+            },
+        );
+        done.ok().and(found)
     }
 
     /// Compares and swaps one element, and returns what it was; `buffers` as of [`Communication::fetch_element`].

@@ -47,7 +47,13 @@ impl<'w> Communication<'w> {
     /// the hot paths find nothing, but not of one that is checked.
     #[inline]
     pub(super) fn reach_in_call(self, rank: Rank) -> Option<PartOf<'w>> {
-        let may = self.calls.check().is_none() && self.calls.epochs.reaches(rank.0);
+        self.calls.check().is_none().then(|| self.reach_at_once(rank))?
+    }
+
+    /// The same also of a job that is checked, if its operations do not take effect late.
+    #[inline]
+    pub(super) fn reach_at_once(self, rank: Rank) -> Option<PartOf<'w>> {
+        let may = self.memory.late_parts().is_none() && self.calls.epochs.reaches(rank.0);
         may.then(|| self.memory.mapped_part_of(rank.0))
     }
 

@@ -238,14 +238,17 @@ impl Visitor for Try<'_, '_> {
     }
 }
 
-/// The beginning of [`Communication::update_slowly`], likewise: one element in a shard that is not open.
-struct TrySlowly<'w, 'd>(Try<'w, 'd>);
+/// The beginning of [`Communication::update_slowly`], likewise: one element in a shard that is not open, or of a job that is
+/// counted or checked. It has the program's line.
+struct TrySlowly<'w, 'd>(Try<'w, 'd>, &'static Location<'static>);
 
 impl Visitor for TrySlowly<'_, '_> {
     type Output = bool;
 
     fn visit<E: Element>(self) -> bool {
-        let Try { parts, call, op, origin, result, target, disp } = self.0;
+        let TrySlowly(Try { parts, call, op, origin, result, target, disp }, at) = self;
+        let read = origin.iter().map(|own| (*own, Direction::Put));
+        let own = read.chain(result.iter().map(|own| (*own, Direction::Get)));
         let (origin, mut result) =
             (origin.map(LocalLayout::origin), result.map(LocalLayout::origin_mut));
         let (mut nothing, none) = (E::zeroed(), E::zeroed());
@@ -259,7 +262,8 @@ impl Visitor for TrySlowly<'_, '_> {
         };
         let (Some(value), Some(before)) = (value, before) else { return false };
         let buffers = [std::ptr::from_ref(value), std::ptr::from_ref(before)];
-        let old = parts.fetch_element_slowly(call, *value, buffers, op, target, disp);
+        let of = (call, op, at);
+        let old = parts.fetch_element_slowly(of, *value, (buffers, own), target, disp);
         old.map(|old| *before = old).is_some()
     }
 }
@@ -344,7 +348,9 @@ impl<'w> Communication<'w> {
         let bytes = update.layout.bytes().unwrap_or(0);
         self.calls.within_operation((update.call, update.target, bytes), || {
             let datatype = update.layout.uniform().filter(|_| update.is_alike());
-            if datatype.is_some_and(|datatype| datatype.visit(TrySlowly(update.tried(self)))) {
+            if datatype
+                .is_some_and(|datatype| datatype.visit(TrySlowly(update.tried(self), update.at)))
+            {
                 return Ok(());
             }
             match self.datatype_of(update) {

@@ -43,8 +43,8 @@ impl SiteWords {
     pub(crate) const FILE_BYTES: usize = 248;
 }
 
-/// An operation, or several of one line that are completed together.
-#[repr(C)]
+/// An operation, or several of one line that are completed together. What most accesses read is one cache line.
+#[repr(C, align(64))]
 pub(crate) struct OperationWords {
     /// A rank of the job.
     pub(crate) rank: Word32,
@@ -58,17 +58,18 @@ pub(crate) struct OperationWords {
     pub(crate) issued: Word64,
     /// The same when its own thread completed it; zero until then.
     pub(crate) completed: Word64,
-    /// The same of other threads of its rank that have completed it without knowing of the others.
-    pub(crate) completed_by_others: [Word64; OperationWords::OTHERS],
-    /// 1 if all threads of its rank count as knowing that it is complete.
-    pub(crate) is_settled: Word32,
-    pub(crate) _unused: Word32,
-    /// Of a store, the same when it became visible in the public copy of the separate model.
-    pub(crate) public: Word64,
     /// The block of the window in whose shadow it is; zero in a free record.
     pub(crate) window: Word64,
     /// The block of the window by which it accesses these bytes.
     pub(crate) by: Word64,
+    /// 1 if all threads of its rank count as knowing that it is complete.
+    pub(crate) is_settled: Word32,
+    /// 1 if one of the following words may not be zero.
+    has_more: Word32,
+    /// The same as `completed` of other threads of its rank that have completed it without knowing of the others.
+    completed_by_others: [Word64; OperationWords::OTHERS],
+    /// Of a store, the same when it became visible in the public copy of the separate model.
+    public: Word64,
 }
 
 impl OperationWords {
@@ -76,16 +77,41 @@ impl OperationWords {
 
     /// The stamps of its completions.
     pub(crate) fn completions(&self) -> impl Iterator<Item = u64> {
-        let all = std::iter::once(&self.completed).chain(&self.completed_by_others);
-        all.map(Word64::load).filter(|stamp| *stamp != 0)
+        let has_more = self.has_more.load() != 0;
+        let others = self.completed_by_others.iter().filter(move |_| has_more);
+        std::iter::once(&self.completed).chain(others).map(Word64::load).filter(|stamp| *stamp != 0)
+    }
+
+    /// Another thread has completed it with that stamp. Returns whether there was a word for it.
+    pub(crate) fn complete_by_other(&self, stamp: u64) -> bool {
+        let free = self.completed_by_others.iter().find(|stamp| stamp.load() == 0);
+        if let Some(word) = free {
+            word.store(stamp);
+            self.has_more.store(1);
+        }
+        free.is_some()
+    }
+
+    /// It is visible in the public copy of the separate model, since that stamp.
+    pub(crate) fn publish(&self, stamp: u64) {
+        self.public.store(stamp);
+        self.has_more.store(1);
+    }
+
+    /// The stamp of [`OperationWords::publish`]; zero before.
+    pub(crate) fn published(&self) -> u64 {
+        self.public.load()
     }
 
     /// It is not complete.
     pub(crate) fn begin(&self) {
         self.completed.store(0);
-        self.completed_by_others.iter().for_each(|stamp| stamp.store(0));
         self.is_settled.store(0);
-        self.public.store(0);
+        if self.has_more.load() != 0 {
+            self.completed_by_others.iter().for_each(|stamp| stamp.store(0));
+            self.public.store(0);
+            self.has_more.store(0);
+        }
     }
 }
 
@@ -177,16 +203,14 @@ pub(crate) struct HeldWords {
 pub(crate) struct PageHead {
     /// 1 when an operation has accessed the page.
     pub(crate) is_accessed: Word32,
-    /// The operation that is the only entry of each granule, for all of its bytes, where these words and those of blocks are
-    /// zero.
-    pub(crate) whole: Word32,
-    /// 1 when words of blocks or granules may not be zero.
+    /// 1 when blocks have words of their own, and these words are zero.
     pub(crate) has_blocks: Word32,
-    /// A bit for each block: set when words of its granules may not be zero.
+    /// A bit for each block: set when its granules have words of their own, and those of the block are zero.
     pub(crate) has_granules: Word32,
     /// The operations that stand for stores.
     pub(crate) numbers: [Word32; PageWords::RECORDS],
-    pub(crate) _unused: Word32,
+    /// The words of each granule, for all of its bytes.
+    pub(crate) whole: [Word32; PageWords::ENTRIES],
 }
 
 /// A page of a part.
@@ -195,7 +219,7 @@ pub(crate) struct PageWords {
     /// For each operation that stands for stores the bytes that it has changed, a bit for each.
     pub(crate) bytes: [[Word64; PageWords::WORDS / 8]; PageWords::RECORDS],
     /// For each block, as [`PageHead::whole`] of its granules.
-    pub(crate) blocks: [Word32; PageWords::BLOCKS],
+    pub(crate) blocks: [[Word32; PageWords::ENTRIES]; PageWords::BLOCKS],
     /// The contents, as operations and the stores that are known have left them.
     pub(crate) copy: [Word64; PageWords::WORDS],
 }
@@ -206,6 +230,8 @@ impl PageWords {
     pub(crate) const RECORDS: usize = 3;
     pub(crate) const BLOCKS: usize = 16;
     pub(crate) const BLOCK_BYTES: usize = Self::BYTES / Self::BLOCKS;
+    /// Words of a granule.
+    pub(crate) const ENTRIES: usize = 4;
 }
 
 /// Two accesses that conflict.
