@@ -2,7 +2,7 @@
 //! record.
 
 use crate::call::Call;
-use crate::check::{Checker, Frequency};
+use crate::check::{Checker, Frequency, Resting};
 use crate::error::{Error, Place, Result};
 use crate::foreign;
 use crate::launch::{self, Figures, JobLauncher, JobWatch, Membership, Sharers};
@@ -101,6 +101,20 @@ pub(crate) struct Context {
     is_strict: bool,
     /// What this rank warns of if the program does not do it.
     expected: Mutex<BTreeMap<Expected, Warning>>,
+}
+
+/// This rank stores nothing to its parts until this is dropped: see `check/stores.rs`.
+pub(crate) struct Rest<'c> {
+    context: &'c Context,
+    windows: Resting,
+}
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        if !self.windows.is_empty() {
+            self.windows.end(&self.context.excluded());
+        }
+    }
 }
 
 /// What a program has to do before it leaves the job.
@@ -310,11 +324,33 @@ impl Context {
         frequency: Frequency,
         f: impl FnOnce(&Checker) -> R,
     ) -> Option<R> {
+        Some(self.looking((at, false), frequency, f)?.0)
+    }
+
+    /// [`Context::synchronising`] in a call that waits: this rank rests until the second value is dropped. It does not if a
+    /// request may deliver something meanwhile.
+    #[cold]
+    pub(crate) fn resting<R>(
+        &self,
+        at: Option<&'static Location<'static>>,
+        frequency: Frequency,
+        f: impl FnOnce(&Checker) -> R,
+    ) -> Option<(R, Rest<'_>)> {
+        let rests = Progress::bell(self).is_none() && !Progress::polls(self);
+        let (done, windows) = self.looking((at, rests), frequency, f)?;
+        Some((done, Rest { context: self, windows }))
+    }
+
+    fn looking<R>(
+        &self,
+        (at, rests): (Option<&'static Location<'static>>, bool),
+        frequency: Frequency,
+        f: impl FnOnce(&Checker) -> R,
+    ) -> Option<(R, Resting)> {
         let checker = self.checker()?;
-        let looked = checker.look(&self.excluded(), self.call(), at, frequency);
+        let looked = checker.look(&self.excluded(), (self.call(), rests), at, frequency);
         let done = f(checker);
-        checker.looked(looked);
-        Some(done)
+        Some((done, checker.looked(looked)))
     }
 
     /// Whether every call takes its slow path: in a job that is checked, counted or traced.

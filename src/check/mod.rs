@@ -42,7 +42,7 @@ pub(crate) use own::{OwnAccess, is_watched};
 pub use report::{Conflict, ConflictAccess, Conflicts};
 pub(crate) use requests::take_request;
 pub(crate) use rules::AccessKind;
-pub(crate) use stores::Frequency;
+pub(crate) use stores::{Frequency, Resting};
 pub(crate) use threads::{are_followed, follow};
 pub(crate) use window::{AccessedBytes, ByteRun, CheckedWindow, ConcurrentOps, WindowRanks};
 

@@ -12,6 +12,11 @@
 //! 3. A record is forgotten when all ranks of the window know its clock. If a page has too many, the first one
 //!    becomes entries of the shadow.
 //!
+//! 4. While the owner of a long part waits in a barrier or fence it *rests*: it has compared the part, and stores nothing.
+//!    Operations then compare nothing, and mark the pages that they write. The owner renews the copies of these before it
+//!    goes on. What receives that are under way would deliver meanwhile is a store, so a rank with such requests does not
+//!    rest.
+//!
 //! A store of the value that was there before is not seen. Parts of more than 64 MiB, and memory that other
 //! processes or windows may write without this window's operations, are not compared.
 
@@ -21,7 +26,7 @@ use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, Word64, expect_access, line_by_binding};
-use crate::shm::{PageWords, PartWords, Span, copy_to_words, is_same, read_span};
+use crate::shm::{PageHead, PageWords, PartWords, Span, copy_to_words, is_same, read_span};
 use std::panic::Location;
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -55,11 +60,30 @@ pub(crate) enum Frequency {
     Window(u64),
 }
 
+/// A part of fewer bytes is compared sooner than its owner rests.
+const RESTING: u64 = 64 << 10;
+
+/// The windows whose owner rests in this process.
+#[derive(Default)]
+pub(crate) struct Resting(Vec<Arc<CheckedWindow>>);
+
+impl Resting {
+    /// The owner goes on. Blocks while operations on its parts are under way.
+    pub(crate) fn end(&self, waiter: &Waiter<'_>) {
+        self.0.iter().for_each(|window| window.renew(waiter));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 /// The windows whose parts this rank has compared, in a call.
 pub(crate) struct Looked {
     windows: Vec<Arc<CheckedWindow>>,
     /// The number of the call and its line.
     site: u32,
+    rests: bool,
 }
 
 /// Bytes of operations that need no buffer for a page.
@@ -240,20 +264,57 @@ impl CheckedWindow {
     /// What differs in this rank's part, which then is its copy. Under the locks of its pages.
     fn compare(&self) -> Vec<StoredPage> {
         let mut stored = Vec::new();
-        for (number, page) in self.pages_of(self.rank).iter().enumerate() {
-            let start = (number * PageWords::BYTES) as u64;
-            let bytes = (self.own.len() - start).min(PageWords::BYTES as u64);
-            if let Some(bits) = update_from(self.own, page, ByteRun { start, bytes }) {
+        for (number, (page, head)) in self.own_pages().enumerate() {
+            // Of another thread that rests.
+            if head.is_stale.load() != 0 {
+                continue;
+            }
+            if let Some(bits) = update_from(self.own, page, self.run_of(number)) {
                 stored.push(StoredPage { page: number, bits });
             }
         }
         stored
     }
 
+    /// Whether the owner may rest.
+    fn is_long(&self) -> bool {
+        self.own.len() > RESTING
+    }
+
+    fn own_pages(&self) -> impl Iterator<Item = (&PageWords, &PageHead)> {
+        self.pages_of(self.rank).iter().zip(self.heads_of(self.rank))
+    }
+
+    /// The bytes of a page of this rank's part.
+    fn run_of(&self, page: usize) -> ByteRun {
+        let start = (page * PageWords::BYTES) as u64;
+        ByteRun { start, bytes: (self.own.len() - start).min(PageWords::BYTES as u64) }
+    }
+
+    /// This rank rests no more: its part's copy is what operations have left there meanwhile.
+    fn renew(&self, waiter: &Waiter<'_>) {
+        // If the job ends, so does the check.
+        let _ = self.alone_at_own(waiter, || {
+            for (number, (page, head)) in self.own_pages().enumerate() {
+                if head.is_stale.load() != 0 {
+                    let ByteRun { start, bytes } = self.run_of(number);
+                    copy_to_words(self.own, start, (&page.copy, 0), bytes as usize);
+                    head.is_stale.store(0);
+                }
+            }
+            self.parts[self.rank as usize].rests.store(0);
+        });
+    }
+
+    /// Whether the owner of a part rests. Under the lock of one of its pages.
+    pub(super) fn is_resting(&self, target: u32) -> bool {
+        self.parts[target as usize].rests.load() != 0
+    }
+
     /// What its owner has stored to the bytes of a part that an operation is about to access. Under the locks of its pages.
     pub(super) fn changed(&self, target: u32, accessed: &AccessedBytes<'_>) -> Vec<StoredPage> {
         let (mut stored, pages) = (Vec::<StoredPage>::new(), self.pages_of(target));
-        if self.parts[target as usize].state.load() != LOOKED_FOR {
+        if self.parts[target as usize].state.load() != LOOKED_FOR || self.is_resting(target) {
             return stored;
         }
         let mut add = |number: usize, differing: Option<Bits>| {
@@ -299,6 +360,12 @@ impl CheckedWindow {
     /// An operation has written these bytes. Under the locks of its pages.
     pub(super) fn written(&self, target: u32, accessed: &AccessedBytes<'_>) {
         let (pages, span) = (self.pages_of(target), self.span_here(target));
+        if self.is_resting(target) {
+            let heads = self.heads_of(target);
+            let touched =
+                by_pages(&accessed.runs).filter_map(|run| heads.get(divided(run.start).0));
+            return touched.for_each(|head| head.is_stale.store(1));
+        }
         if span.len() == 0 {
             accessed.read_pages(|number, from, bytes| {
                 if let Some(page) = pages.get(number) {
@@ -549,12 +616,12 @@ impl Checker {
         self.stamp(&mut self.state().threads)
     }
 
-    /// Looks for stores of the program before a call that synchronises, made at `at`. Blocks while operations on
-    /// this rank's parts are under way.
+    /// Looks for stores of the program before a call that synchronises, made at `at`. With `rests` this rank rests from
+    /// now on. Blocks while operations on this rank's parts are under way.
     pub(crate) fn look(
         &self,
         waiter: &Waiter<'_>,
-        call: Call,
+        (call, rests): (Call, bool),
         at: Option<&'static Location<'static>>,
         frequency: Frequency,
     ) -> Option<Looked> {
@@ -574,16 +641,20 @@ impl Checker {
         }
         let site = self.site_of_call(waiter, call, at);
         for window in &windows {
-            let new = window.alone_at_own(waiter, || match &window.compare()[..] {
-                [] => Vec::new(),
-                stored => {
-                    let state = &mut self.state();
-                    window.record_stores((self, waiter), state, window.rank, stored, Some(site))
+            let new = window.alone_at_own(waiter, || {
+                let stored = window.compare();
+                if rests && window.is_long() {
+                    window.parts[window.rank as usize].rests.store(1);
                 }
+                if stored.is_empty() {
+                    return Vec::new();
+                }
+                let state = &mut self.state();
+                window.record_stores((self, waiter), state, window.rank, &stored, Some(site))
             });
             report::print(&new.unwrap_or_default());
         }
-        Some(Looked { windows, site })
+        Some(Looked { windows, site, rests })
     }
 
     /// The number of a call and its line, as a text.
@@ -613,15 +684,17 @@ impl Checker {
         number
     }
 
-    /// That call returns to the program.
-    pub(crate) fn looked(&self, looked: Option<Looked>) {
-        let Some(Looked { windows, site }) = looked else { return };
+    /// What that call publishes is published. Returns the windows whose owner rests until it returns to the program.
+    pub(crate) fn looked(&self, looked: Option<Looked>) -> Resting {
+        let Some(Looked { mut windows, site, rests }) = looked else { return Resting::default() };
         let since = self.own_stamp();
-        for window in windows {
+        for window in &windows {
             let part = &window.parts[window.rank as usize];
             part.site.store(site);
             part.since.store(since);
         }
+        windows.retain(|window| rests && window.is_long());
+        Resting(windows)
     }
 
     /// The number of what stands for a store between two calls, of which the later one may be unknown. Under the

@@ -346,8 +346,9 @@ impl Plan<'_> {
             let has_longs = is_long && comm.take_longs();
             form.short.what = form.short.what.with_longs(has_longs);
             let mut entered = Entered::new(comm, entry);
-            entered.entry().publish_clock(comm, Some(at))?;
+            let rest = entered.entry().publish_before(comm, call, at)?;
             let completion = form.short.meet(comm, entered.entry(), at)?;
+            drop(rest);
             entered.entry().merge_clocks(comm, form.short.awaited(comm.size()))?;
             match completion {
                 Completion::Done => {

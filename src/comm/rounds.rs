@@ -26,6 +26,7 @@ use super::shared::SharedBlock;
 use super::{Comm, Purpose};
 use crate::call::Call;
 use crate::check::{Checker, Frequency};
+use crate::context::Rest;
 use crate::error::{Error, Result};
 use crate::prim::{Awaited, JobFailed, ParkWord, WaitRecord, Word64};
 use crate::shm::{BiasedGuard, SLOTS, Segment, StagingBuffer, StagingSlot, is_forked};
@@ -614,6 +615,24 @@ impl CollectiveEntry {
             Ok(())
         };
         comm.context().synchronising(at, Frequency::Seldom, publish).unwrap_or(Ok(()))
+    }
+
+    /// [`CollectiveEntry::publish_clock`] in a call that waits. In a barrier this rank rests until the value is dropped.
+    pub(crate) fn publish_before<'c>(
+        &self,
+        comm: &'c Comm,
+        call: Call,
+        at: &'static Location<'static>,
+    ) -> Result<Option<Rest<'c>>> {
+        if call != Call::Barrier {
+            return self.publish_clock(comm, Some(at)).map(|()| None);
+        }
+        let publish = |checker: &Checker| {
+            checker.publish(self.clock_of(comm, comm.rank().0)?);
+            Ok(())
+        };
+        let published = comm.context().resting(Some(at), Frequency::Seldom, publish);
+        published.map(|(done, rest)| done.map(|()| rest)).transpose()
     }
 
     /// All of `ranks` have arrived, and this one waits for them: merges their clocks, in a checked job.

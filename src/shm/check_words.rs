@@ -153,6 +153,9 @@ pub(crate) struct PartWords {
     /// 1 if the owner asserts it by its post, and that line.
     pub(crate) noput: Word32,
     pub(crate) noput_site: Word32,
+    /// 1 while the owner waits in a call that it has compared the part for, and stores nothing. Changes under the locks of all
+    /// pages.
+    pub(crate) rests: Word32,
 }
 
 impl PartWords {
@@ -211,6 +214,9 @@ pub(crate) struct PageHead {
     pub(crate) numbers: [Word32; PageWords::RECORDS],
     /// The words of each granule, for all of its bytes.
     pub(crate) whole: [Word32; PageWords::ENTRIES],
+    /// 1 when an operation has written to the page, and not to its copy, while its owner rests.
+    pub(crate) is_stale: Word32,
+    pub(crate) _unused: Word32,
 }
 
 /// A page of a part.

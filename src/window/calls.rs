@@ -10,7 +10,7 @@ use super::state::Epochs;
 use crate::call::Call;
 use crate::check::{Asserted, CheckedWindow, Checker, Frequency};
 use crate::comm::Comm;
-use crate::context::{Context, Expected, FastCall, InCall};
+use crate::context::{Context, Expected, FastCall, InCall, Rest};
 use crate::error::{Error, MismatchKind, Place, Result};
 use crate::foreign;
 use crate::group::Rank;
@@ -139,6 +139,17 @@ impl Calls {
             };
             self.context.synchronising(at, frequency, |checker| f(checker, window));
         }
+    }
+
+    /// [`Calls::synchronising`] in a call that waits: this rank rests until the value is dropped.
+    pub(super) fn resting(
+        &self,
+        at: &'static Location<'static>,
+        f: impl FnOnce(&Checker, &CheckedWindow),
+    ) -> Option<Rest<'_>> {
+        let (window, frequency) = (self.check.as_ref()?, Frequency::Window(self.block));
+        let rest = self.context.resting(Some(at), frequency, |checker| f(checker, window));
+        rest.map(|((), rest)| rest)
     }
 
     /// This rank asserts something of its part, which `asserted` returns, in a checked job.

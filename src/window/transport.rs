@@ -146,8 +146,9 @@ impl Transport {
         let fencing = |checker: &Checker, _: &_| {
             window.fencing(checker, &calls.excluded(), number);
         };
-        calls.synchronising(Some(at), Frequency::Seldom, fencing);
+        let rest = calls.resting(at, fencing);
         self.fence_here(calls, round, kind, opens, at)?;
+        drop(rest);
         // An arrival alone synchronises nothing.
         if matches!(kind, FenceKind::Barrier) {
             calls.checked(|checker, _| window.fenced(checker, number));

@@ -23,6 +23,8 @@ mod overlapping;
 mod program;
 mod reports;
 #[cfg(feature = "test-hooks")]
+mod resting;
+#[cfg(feature = "test-hooks")]
 mod separate;
 #[cfg(feature = "test-hooks")]
 mod stores;

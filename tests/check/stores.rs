@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// A window of 64 bytes a rank.
+/// A window of at least 64 bytes a rank.
 struct Case<'c> {
     world: &'c Comm,
     win: Win,
@@ -257,20 +257,20 @@ impl Between {
     }
 }
 
-/// A window over allocated or private memory.
-fn window(world: &Comm, is_private: bool) -> Win {
+/// A window of that many bytes a rank over allocated or private memory.
+fn window(world: &Comm, is_private: bool, bytes: u64) -> Win {
     match is_private {
-        false => WindowOptions::new().allocate_bytes(world, 64, 1).expect("memory"),
+        false => WindowOptions::new().allocate_bytes(world, bytes, 1).expect("memory"),
         true => {
-            let memory: &'static mut [u64] = Box::leak(Box::new([0; 8]));
+            let memory: &'static mut [u64] = vec![0; bytes as usize / 8].leak();
             // SAFETY: the memory lives as long as the process, and is used through the window's base alone.
-            let exposed = unsafe { ExposedBytes::new(memory.as_mut_ptr().cast(), 64) };
+            let exposed = unsafe { ExposedBytes::new(memory.as_mut_ptr().cast(), bytes) };
             WindowOptions::new().create_bytes(world, exposed, 1).expect("the memory lives")
         }
     }
 }
 
-fn all(is_private: bool) {
+fn all(is_private: bool, bytes: u64) {
     let outcome = job(2, &["--check=report"], |world| {
         let (mut faults, mut cases, mut raised, mut before) = (Vec::new(), 0, [0; 2], 0);
         let pairs = || KINDS.iter().flat_map(|kind| [8, 12].map(|at| (*kind, at)));
@@ -278,7 +278,7 @@ fn all(is_private: bool) {
             for ((kind, at), store_first) in
                 pairs().flat_map(|pair| [false, true].map(|first| (pair, first)))
             {
-                let win = window(world, is_private);
+                let win = window(world, is_private, bytes);
                 let case = Case { world, win, kind, at, store_first, raised };
                 case.run(between);
                 case.win.free().expect("no epoch is open");
@@ -302,10 +302,22 @@ fn all(is_private: bool) {
 
 #[test]
 fn stores_to_allocated_memory() {
-    all(false);
+    all(false, 64);
 }
 
 #[test]
 fn stores_to_private_memory() {
-    all(true);
+    all(true, 64);
+}
+
+/// Their owner rests in barriers and fences.
+#[test]
+fn stores_to_long_parts() {
+    all(false, 100 << 10);
+}
+
+/// Likewise.
+#[test]
+fn stores_to_long_parts_of_private_memory() {
+    all(true, 100 << 10);
 }
