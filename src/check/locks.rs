@@ -2,7 +2,9 @@
 //! other.
 //!
 //! 1. An access has the locks of all pages that it accesses, and takes them in their order.
-//! 2. The separate model also judges accesses to different pages of a part against each other, so in its jobs all pages have
+//! 2. An owner that waits for all of them marks that, and a rank that needs several lets it go first: otherwise one that makes
+//!    one long operation after the other would leave it no time.
+//! 3. The separate model also judges accesses to different pages of a part against each other, so in its jobs all pages have
 //!    the first lock.
 
 use super::SITES;
@@ -21,12 +23,25 @@ impl CheckedWindow {
         runs: &[ByteRun],
         f: impl FnOnce() -> R,
     ) -> Option<R> {
-        let locks = &self.parts[target as usize].pages;
+        let part = &self.parts[target as usize];
         let set = if self.has_one_lock { 1 } else { locks_of(runs) };
         if set.is_power_of_two() {
-            return locks[set.trailing_zeros() as usize].0.run(SITES, waiter, |_| f()).ok();
+            return part.pages[set.trailing_zeros() as usize].0.run(SITES, waiter, |_| f()).ok();
         }
-        let (mut f, mut done) = (Some(f), None);
+        if part.is_awaited.load() != 0 {
+            waiter.backoff.hold_off(0, || part.is_awaited.load() != 0);
+        }
+        self.alone_with(waiter, (target, set), f)
+    }
+
+    /// Runs `f` with the locks of a set.
+    fn alone_with<R>(
+        &self,
+        waiter: &Waiter<'_>,
+        (target, set): (u32, u32),
+        f: impl FnOnce() -> R,
+    ) -> Option<R> {
+        let (locks, mut f, mut done) = (&self.parts[target as usize].pages, Some(f), None);
         let mut once = || done = f.take().map(|f| f());
         with_all(locks, set, waiter, &mut once);
         done
@@ -35,7 +50,13 @@ impl CheckedWindow {
     /// [`CheckedWindow::alone_at`] all bytes of this rank's part.
     pub(super) fn alone_at_own<R>(&self, waiter: &Waiter<'_>, f: impl FnOnce() -> R) -> Option<R> {
         let all = ByteRun { start: 0, bytes: self.own.len() };
-        self.alone_at(waiter, self.rank, &[all], f)
+        let set = if self.has_one_lock { 1 } else { locks_of(&[all]) };
+        let part = &self.parts[self.rank as usize];
+        part.is_awaited.store(1);
+        self.alone_with(waiter, (self.rank, set), || {
+            part.is_awaited.store(0);
+            f()
+        })
     }
 }
 
