@@ -19,11 +19,10 @@ impl Checker {
     pub(super) fn fetched<'w>(
         &self,
         (window, target): (u64, u32),
-        is_late: bool,
         all: impl Iterator<Item = &'w [Word64]>,
     ) {
         // Late operations take effect when they are complete.
-        if !has_binding() || is_late {
+        if !has_binding() || self.is_late {
             return self.merge(all);
         }
         let (fetches, width) = (&mut self.state().fetches, self.width());

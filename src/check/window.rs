@@ -626,9 +626,7 @@ impl CheckedWindow {
 
     /// This rank has fetched elements of the target by an accumulate.
     pub(crate) fn fetched(&self, checker: &Checker, target: u32, part: ByteRun) {
-        // Those on dynamic windows are never late.
-        let is_late = checker.is_late && self.attached.is_none();
-        checker.fetched((self.block, target), is_late, self.elements(target, part));
+        checker.fetched((self.block, target), self.elements(target, part));
     }
 
     /// It has read elements by an atomic operation of its language, which acquires.
@@ -750,14 +748,20 @@ impl CheckedWindow {
         accessed: &AccessedBytes<'_>,
         act: impl FnOnce() -> R,
     ) -> R {
-        let judge = |stored: &[StoredPage]| match stored.is_empty() {
-            true => Vec::new(),
-            false => {
-                let state = &mut *checker.state();
-                self.record_stores((checker, waiter), state, target, stored, None)
-            }
+        let in_part = |part: &CheckedWindow, accessed: &AccessedBytes<'_>| {
+            let judge = |stored: &[StoredPage]| match stored.is_empty() {
+                true => Vec::new(),
+                false => {
+                    let state = &mut *checker.state();
+                    part.record_stores((checker, waiter), state, target, stored, None)
+                }
+            };
+            part.act(waiter, (kind, target), accessed, judge, act)
         };
-        self.act(waiter, (kind, target), accessed, judge, act)
+        match self.attached {
+            None => in_part(self, accessed),
+            Some(_) => self.in_attachment(waiter, target, accessed, in_part),
+        }
     }
 
     /// Does an access by `act`, after `judge` has had the stores of the owner that it finds.

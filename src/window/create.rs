@@ -99,8 +99,8 @@ pub(super) fn create_dynamic(options: &WindowOptions, comm: &Comm) -> Result<Win
         let nothing = (0..n).map(|_| Ok(Part::new(Span::nothing(), 1)));
         let nothing = Parts::collect(comm.size(), nothing)?;
         let directories = comm.context().segment.place_all(block + plan.directories, n)?;
-        let unmapped = Unmapped::Dynamic(Attachments { directories, processes, elsewhere: None });
-        making.assemble(&plan, block, (nothing, unmapped))
+        let attached = Attachments { directories, processes, elsewhere: None };
+        making.assemble(&plan, block, (nothing, Unmapped::Dynamic(attached.into())))
     })
 }
 

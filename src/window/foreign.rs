@@ -49,7 +49,7 @@ pub(super) fn make(
             let n = comm.ranks().len();
             let directories = comm.context().segment.place_all(block + plan.directories, n)?;
             let (processes, elsewhere) = (Box::default(), Some(window));
-            Unmapped::Dynamic(Attachments { directories, processes, elsewhere })
+            Unmapped::Dynamic(Attachments { directories, processes, elsewhere }.into())
         }
         false => {
             let at_zero = |one: &PartRequest| Span::new(std::ptr::null_mut(), one.bytes);

@@ -68,7 +68,7 @@ pub(super) enum Unmapped {
     /// process, for puts and gets.
     Foreign { window: Arc<foreign::ForeignWindow>, parts: Box<[Span]>, near: Parts },
     /// The attachments of each rank.
-    Dynamic(Attachments),
+    Dynamic(Arc<Attachments>),
 }
 
 /// Private memory of a rank, by its address in that rank's process.
@@ -221,10 +221,11 @@ impl ExposedMemory {
     }
 
     /// The same memory, where operations take effect late, with the calls and the words of the ranks that they need for
-    /// that. It is not a dynamic window's.
+    /// that.
     pub(super) fn late(self, calls: Calls, ranks: PlacedSlice<RankWords>) -> ExposedMemory {
         let unmapped = match &self.unmapped {
             Unmapped::Private(privates) => Unmapped::Private(privates.clone()),
+            Unmapped::Dynamic(attached) => Unmapped::Dynamic(attached.clone()),
             _ => Unmapped::Nothing,
         };
         let (parts, observed) = (self.parts.clone(), self.observed.clone());

@@ -211,7 +211,6 @@ impl Making<'_> {
         let transport = Transport::new(words, ranks()?, tree, aside, is_observed);
         let state = BiasedMutex::new(SyncState::default(), comm.context().may_prefer());
         let is_late = comm.context().checker().is_some_and(|checker| checker.is_late);
-        let is_late = is_late && flavour != Flavour::Dynamic;
         let calls = || {
             let identity = WindowIdentity::new(comm, flavour, name.clone());
             Calls::new(identity, (block, mark), number, check.clone())
