@@ -2,7 +2,9 @@
 //!
 //! 1. Each attachment has a shadow of its own, in a block that its owner allocates. In a process it is a [`CheckedWindow`]
 //!    of that one part, which has the clocks of the whole window.
-//! 2. The blocks of a rank form a list, which changes under the lock of its part of the window. A block stays until the
+//! 2. Ranks find an attachment by the address in its owner's process, and by its offset in the segment if another window
+//!    has the memory there.
+//! 3. The blocks of a rank form a list, which changes under the lock of its part of the window. A block stays until the
 //!    window is freed, because others may look for it: after detach, the next attachment that fits gets it, with another
 //!    number.
 
@@ -50,14 +52,35 @@ impl AttachedParts {
 struct Attachment {
     block: u64,
     number: u64,
+    place: Option<u64>,
     address: u64,
     bytes: u64,
+}
+
+/// Where the runs of an access begin.
+#[derive(Clone, Copy)]
+pub(super) enum AddressSpace {
+    /// At addresses of the owner's process.
+    Owner,
+    /// At offsets in the segment.
+    Segment,
+}
+
+impl AddressSpace {
+    /// Where the memory of an attachment begins.
+    fn of(self, words: &AttachedWords) -> Option<u64> {
+        match self {
+            AddressSpace::Owner => Some(words.address.load()),
+            AddressSpace::Segment => words.place.load().checked_sub(1),
+        }
+    }
 }
 
 impl Attachment {
     fn of(block: u64, words: &AttachedWords) -> Attachment {
         let (number, address) = (words.number.load(), words.address.load());
-        Attachment { block, number, address, bytes: words.bytes.load() }
+        let place = AddressSpace::Segment.of(words);
+        Attachment { block, number, place, address, bytes: words.bytes.load() }
     }
 }
 
@@ -108,9 +131,11 @@ impl CheckedWindow {
             }
         };
         let words = parts.words(block)?;
+        let place = parts.segment.offset_of(memory.base(), bytes);
         let attach = |_| {
             words.number.store(words.number.load() + 1);
             words.address.store(memory.base() as u64);
+            words.place.store(place.map_or(0, |offset| offset + 1));
             words.bytes.store(bytes);
             if reused.is_none() {
                 words.next.store(own.attached.load());
@@ -144,6 +169,12 @@ impl CheckedWindow {
         parts.for_each(|(_, part)| checker.unwatch_parts(&part));
     }
 
+    /// The offset of mapped memory of another window in the segment.
+    pub(super) fn place_of(&self, mapped: Span) -> Option<u64> {
+        let segment = &self.attached.as_ref()?.segment;
+        (mapped.len() != 0).then(|| segment.offset_of(mapped.base(), mapped.len()))?
+    }
+
     /// The blocks of this rank's attachments.
     pub(super) fn attached_blocks(&self) -> Vec<u64> {
         let Some(parts) = &self.attached else { return Vec::new() };
@@ -163,9 +194,12 @@ impl CheckedWindow {
         if let Some(part) = parts.parts().get(&key) {
             return Some(part.clone());
         }
-        let there = Span::new(std::ptr::without_provenance_mut(of.address as usize), of.bytes);
+        let mapped = of.place.and_then(|offset| parts.segment.mapping().at(offset, of.bytes));
+        let elsewhere = || std::ptr::without_provenance_mut(of.address as usize);
+        let there = Span::new(mapped.unwrap_or_else(elsewhere), of.bytes);
         let place = (rank, of.block + HEAD, of.bytes);
-        let part = self.place_attachment(&parts.segment, parts.at, place, (own, there));
+        let spans = (own, there, mapped.is_some());
+        let part = self.place_attachment(&parts.segment, parts.at, place, spans);
         let part = Arc::new(part.ok()?);
         let mut all = parts.parts();
         // The block's earlier attachment.
@@ -179,30 +213,34 @@ impl CheckedWindow {
     pub(super) fn in_attachment<R>(
         &self,
         waiter: &Waiter<'_>,
-        rank: u32,
+        (rank, space): (u32, AddressSpace),
         accessed: &AccessedBytes<'_>,
         f: impl FnOnce(&CheckedWindow, &AccessedBytes<'_>) -> R,
     ) -> R {
         let (first, last) = (accessed.runs.first(), accessed.runs.last());
         let found = first.zip(last).and_then(|(first, last)| {
             let has = |words: &AttachedWords| {
-                let (start, bytes) = (words.address.load(), words.bytes.load());
-                start <= first.start && last.start + last.bytes <= start + bytes
+                let end = last.start + last.bytes;
+                let has_all =
+                    |start: u64| start <= first.start && end <= start + words.bytes.load();
+                words.bytes.load() != 0 && space.of(words).is_some_and(has_all)
             };
             let look = |_| {
                 let block = self.block_of(rank, has)?;
-                Some(Attachment::of(block, &*self.attached.as_ref()?.words(block)?))
+                let words = self.attached.as_ref()?.words(block)?;
+                Some((Attachment::of(block, &words), space.of(&words)?))
             };
-            let of = self.parts[rank as usize].lock.0.run(SITES, waiter, look).ok().flatten()?;
-            Some((self.part_at(rank, of, Span::nothing())?, of.address))
+            let lock = &self.parts[rank as usize].lock.0;
+            let (of, start) = lock.run(SITES, waiter, look).ok().flatten()?;
+            Some((self.part_at(rank, of, Span::nothing())?, start))
         });
-        let Some((part, address)) = found else { return f(self, accessed) };
+        let Some((part, start)) = found else { return f(self, accessed) };
         let by = |run: &ByteRun, by: u64| ByteRun { start: run.start.wrapping_add(by), ..*run };
         let read = |runs: &[ByteRun], to: &mut [u8]| {
-            let runs: Vec<_> = runs.iter().map(|run| by(run, address)).collect();
+            let runs: Vec<_> = runs.iter().map(|run| by(run, start)).collect();
             (accessed.read)(&runs, to)
         };
-        let runs = accessed.runs.iter().map(|run| by(run, address.wrapping_neg())).collect();
+        let runs = accessed.runs.iter().map(|run| by(run, start.wrapping_neg())).collect();
         let AccessedBytes { epoch, buffer_of, .. } = *accessed;
         let buffers = accessed.buffers.clone();
         f(&part, &AccessedBytes { runs, read: &read, buffers, epoch, buffer_of })

@@ -14,7 +14,7 @@
 //! A lock or start with NOCHECK synchronises nothing.
 
 use super::assertions::LatestStore;
-use super::attached::AttachedParts;
+use super::attached::{AddressSpace, AttachedParts};
 use super::late::LateAccesses;
 use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
@@ -249,14 +249,15 @@ impl CheckedWindow {
         Self::tables((self.ranks, 0), granules, pages_of(bytes)).end
     }
 
-    /// The part of a rank that is an attachment of that many bytes, in this process at `own`, and in the owner's at `there`.
-    /// The tables of the window are at `of_window`, its own ones at `at`.
+    /// The part of a rank that is an attachment of that many bytes. In the owner's process it is at `own`; `there` it is in this
+    /// process, if it is mapped, and otherwise in the owner's. The tables of the window are at `of_window`, its own ones at
+    /// `at`.
     pub(super) fn place_attachment(
         &self,
         segment: &Arc<Segment>,
         of_window: u64,
         (rank, at, bytes): (u32, u64, u64),
-        (own, there): (Span, Span),
+        (own, there, is_mapped): (Span, Span, bool),
     ) -> Result<CheckedWindow> {
         let (ranks, pages) = (self.ranks, pages_of(bytes));
         let granules = bytes.div_ceil(GRANULE_BYTES);
@@ -266,13 +267,16 @@ impl CheckedWindow {
             |all: u64| (0..=ranks as u32).map(|of| if of > rank { all } else { 0 }).collect();
         let firsts = [first_of(granules), first_of(pages)];
         let mut spans = vec![Span::nothing(); ranks];
-        let mapped = spans.clone().into();
+        let mut mapped = spans.clone();
         spans[rank as usize] = there;
+        if is_mapped {
+            mapped[rank as usize] = there;
+        }
         let of = WindowRanks {
             rank: self.rank,
             world: &self.world,
             own,
-            mapped,
+            mapped: mapped.into(),
             spans: spans.into(),
             is_shared: false,
             is_dynamic: true,
@@ -388,17 +392,19 @@ impl CheckedWindow {
         }
     }
 
-    /// [`CheckedWindow::access_by_other_windows`] of a dynamic one, where memory of no segment is attached to it.
+    /// [`CheckedWindow::access_by_other_windows`] of a dynamic one.
     fn access_attached(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
         (access, target, runs): (&CheckedAccess, u32, &[ByteRun]),
         (other, rank): (&CheckedWindow, u32),
     ) {
-        if self.mapped[target as usize].len() != 0 {
-            return;
-        }
-        let (of, base) = ((self.block, target), self.spans[target as usize].base() as u64);
+        let (of, span) = ((self.block, target), self.spans[target as usize]);
+        let in_segment = other.place_of(self.mapped[target as usize]);
+        let (space, base) = match in_segment {
+            Some(offset) => (AddressSpace::Segment, offset),
+            None => (AddressSpace::Owner, span.base() as u64),
+        };
         for run in runs {
             let accessed = AccessedBytes {
                 runs: vec![ByteRun { start: base + run.start, ..*run }],
@@ -407,7 +413,7 @@ impl CheckedWindow {
                 epoch: EpochKind::Other,
                 buffer_of: Some(of),
             };
-            other.in_attachment(waiter, rank, &accessed, |part, accessed| {
+            other.in_attachment(waiter, (rank, space), &accessed, |part, accessed| {
                 if part.attached.is_none() {
                     let access = (access, rank, accessed.runs[0]);
                     part.access_besides((checker, waiter), access, of);
@@ -697,9 +703,12 @@ impl CheckedWindow {
         checker.settle(waiter);
         match self.attached {
             None => self.access_part((checker, waiter), of, accessed, act),
-            Some(_) => self.in_attachment(waiter, of.1, accessed, |part, accessed| {
-                part.access_part((checker, waiter), of, accessed, act)
-            }),
+            Some(_) => self.in_attachment(
+                waiter,
+                (of.1, AddressSpace::Owner),
+                accessed,
+                |part, accessed| part.access_part((checker, waiter), of, accessed, act),
+            ),
         }
     }
 
@@ -760,7 +769,7 @@ impl CheckedWindow {
         };
         match self.attached {
             None => in_part(self, accessed),
-            Some(_) => self.in_attachment(waiter, target, accessed, in_part),
+            Some(_) => self.in_attachment(waiter, (target, AddressSpace::Owner), accessed, in_part),
         }
     }
 

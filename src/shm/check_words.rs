@@ -173,6 +173,8 @@ pub(crate) struct AttachedWords {
     pub(crate) capacity: Word64,
     /// How many attachments have had the block.
     pub(crate) number: Word64,
+    /// In the segment the offset of the memory, and one; otherwise zero.
+    pub(crate) place: Word64,
     /// Address in the owner's process, and bytes; none after detach.
     pub(crate) address: Word64,
     pub(crate) bytes: Word64,

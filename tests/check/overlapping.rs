@@ -151,14 +151,30 @@ fn accumulates_by_one_of_two_windows() {
     finds(0, |world| drop(updates_by(world, true, false)));
 }
 
+/// Whose memory two windows have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Owner {
+    Program,
+    Library,
+}
+
 /// Ranks 1 and 2 access memory of rank 0 by two windows, of which one is dynamic: the first access is by that, or the second.
-fn by_a_dynamic_window(world: &Comm, is_first: bool, completes: bool) {
+fn by_a_dynamic_window(world: &Comm, owner: Owner, is_first: bool, completes: bool) {
     let (rank, target) = (world.rank(), Rank(0));
     let mut memory = vec![0u64; 8];
-    let start: *mut u8 = memory.as_mut_ptr().cast();
-    // SAFETY: the windows are freed before the memory, which nothing else uses.
+    let options = WindowOptions::new();
+    let created = match owner {
+        Owner::Library => options.allocate_bytes(world, 64, 1),
+        Owner::Program => {
+            // SAFETY: the windows are freed before the memory, which nothing else uses.
+            let exposed = unsafe { ExposedBytes::new(memory.as_mut_ptr().cast(), 64) };
+            options.create_bytes(world, exposed, 1)
+        }
+    };
+    let created = created.expect("there is memory");
+    let start = created.base();
+    // SAFETY: as above, or that window is freed last.
     let exposed = || unsafe { ExposedBytes::new(start, 64) };
-    let created = WindowOptions::new().create_bytes(world, exposed(), 1).expect("there is memory");
     let dynamic = WindowOptions::new().create_dynamic_bytes(world).expect("there is memory");
     if rank == 0 {
         dynamic.attach(exposed()).expect("it is attached nowhere");
@@ -193,22 +209,42 @@ fn by_a_dynamic_window(world: &Comm, is_first: bool, completes: bool) {
 
 #[test]
 fn a_dynamic_window_and_another() {
-    finds(1, |world| by_a_dynamic_window(world, true, false));
+    finds(1, |world| by_a_dynamic_window(world, Owner::Program, true, false));
 }
 
 #[test]
 fn a_window_and_a_dynamic_one() {
-    finds(1, |world| by_a_dynamic_window(world, false, false));
+    finds(1, |world| by_a_dynamic_window(world, Owner::Program, false, false));
 }
 
 #[test]
 fn a_dynamic_window_and_another_with_a_flush() {
-    finds(0, |world| by_a_dynamic_window(world, true, true));
+    finds(0, |world| by_a_dynamic_window(world, Owner::Program, true, true));
 }
 
 #[test]
 fn a_window_and_a_dynamic_one_with_a_flush() {
-    finds(0, |world| by_a_dynamic_window(world, false, true));
+    finds(0, |world| by_a_dynamic_window(world, Owner::Program, false, true));
+}
+
+#[test]
+fn a_dynamic_window_and_the_library_s_memory() {
+    finds(1, |world| by_a_dynamic_window(world, Owner::Library, true, false));
+}
+
+#[test]
+fn the_library_s_memory_and_a_dynamic_window() {
+    finds(1, |world| by_a_dynamic_window(world, Owner::Library, false, false));
+}
+
+#[test]
+fn a_dynamic_window_and_the_library_s_memory_with_a_flush() {
+    finds(0, |world| by_a_dynamic_window(world, Owner::Library, true, true));
+}
+
+#[test]
+fn the_library_s_memory_and_a_dynamic_window_with_a_flush() {
+    finds(0, |world| by_a_dynamic_window(world, Owner::Library, false, true));
 }
 
 /// Attaches memory of rank 0, and lets ranks 1 and 2 put there, one of them in each round; then detaches it.
