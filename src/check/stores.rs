@@ -14,8 +14,7 @@
 //!
 //! 4. While the owner of a long part waits in a barrier or fence it *rests*: it has compared the part, and stores nothing.
 //!    Operations then compare nothing, and mark the pages that they write. The owner renews the copies of these before it
-//!    goes on. What receives that are under way would deliver meanwhile is a store, so a rank with such requests does not
-//!    rest.
+//!    goes on. A rank with several threads does not rest, nor one with receives under way, which would store meanwhile.
 //!
 //! A store of the value that was there before is not seen. Parts of more than 64 MiB, and memory that other
 //! processes or windows may write without this window's operations, are not compared.
@@ -26,7 +25,9 @@ use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, Word64, expect_access, line_by_binding};
-use crate::shm::{PageHead, PageWords, PartWords, Span, copy_to_words, is_same, read_span};
+use crate::shm::{
+    PageHead, PageWords, PartWords, Span, copy_to_words, is_only_thread, is_same, read_span,
+};
 use std::panic::Location;
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -265,7 +266,7 @@ impl CheckedWindow {
     fn compare(&self) -> Vec<StoredPage> {
         let mut stored = Vec::new();
         for (number, (page, head)) in self.own_pages().enumerate() {
-            // Of another thread that rests.
+            // A thread that has come later than this one's rest.
             if head.is_stale.load() != 0 {
                 continue;
             }
@@ -640,6 +641,8 @@ impl Checker {
             return None;
         }
         let site = self.site_of_call(waiter, call, at);
+        // Another thread might store meanwhile.
+        let rests = rests && windows.iter().any(|window| window.is_long()) && is_only_thread();
         for window in &windows {
             let new = window.alone_at_own(waiter, || {
                 let stored = window.compare();

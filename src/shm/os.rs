@@ -23,6 +23,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::slice::from_mut;
@@ -50,6 +51,12 @@ pub(crate) fn notice_forks() -> Result<()> {
 #[inline]
 pub(crate) fn is_forked() -> bool {
     FORKED.get().is_some()
+}
+
+/// Whether this process has no other thread.
+pub(crate) fn is_only_thread() -> bool {
+    // The folder has one for each thread, and so as many links beside its own two.
+    std::fs::metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() == 3)
 }
 
 /// The number of this thread in the kernel.

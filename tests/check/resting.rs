@@ -1,4 +1,5 @@
-//! Accesses to a long part while its owner sleeps in a barrier or fence, and stores of the owner around it.
+//! Accesses to a long part while its owner sleeps in a barrier or fence, and stores of the owner around it, or of another
+//! thread of it meanwhile.
 
 use crate::support::interleave::{free, notify_when_asleep};
 use crate::support::job;
@@ -135,6 +136,46 @@ fn a_rank_that_waits_is_not_compared() {
         }
         assert!(faults.is_empty(), "{}", faults.join("\n"));
         assert_eq!(raised, 18);
+    });
+    if let Some(outcome) = outcome {
+        assert!(outcome.status.success(), "{}", outcome.output);
+    }
+}
+
+/// Rank 0 sleeps in a barrier while its other thread stores between two puts of rank 1.
+#[test]
+fn a_store_of_another_thread_is_found() {
+    let outcome = job(2, &["--check=report"], |world| {
+        let win = Rc::new(WindowOptions::new().allocate_bytes(world, BYTES, 1).unwrap());
+        if world.rank() == Rank(0) {
+            let base = win.base().expose_provenance();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    world.await_signal(1, 1);
+                    let at = std::ptr::with_exposed_provenance_mut::<u32>(base + AT as usize);
+                    // SAFETY: the part has the bytes, and is aligned.
+                    unsafe { at.write_volatile(0x5a5a_5a5a) };
+                    world.signal(2);
+                });
+                notify_when_asleep(&win, 0);
+                world.barrier().expect("all ranks live");
+            });
+        } else {
+            win.lock_all().expect("no epoch is open");
+            world.await_signal(0, 1);
+            let put = || {
+                win.put(&[0xa5a5_a5a5u32], Rank(0), AT).expect("the epoch is open");
+                win.flush(Rank(0)).expect("lock_all is held");
+            };
+            put();
+            world.signal(1);
+            world.await_signal(2, 1);
+            put();
+            world.barrier().expect("all ranks live");
+            win.unlock_all().expect("lock_all is held");
+        }
+        free(win);
+        assert!(world.conflicts().expect("the job is checked").times > 0);
     });
     if let Some(outcome) = outcome {
         assert!(outcome.status.success(), "{}", outcome.output);
