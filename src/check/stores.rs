@@ -24,7 +24,7 @@ use super::shadow::{Accessing, GRANULE_BYTES};
 use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
-use crate::prim::{Waiter, Word32, Word64, expect_access, line_by_binding};
+use crate::prim::{Waiter, Word32, Word64, line_by_binding};
 use crate::shm::{
     PageHead, PageWords, PartWords, Span, copy_to_words, is_only_thread, is_same, read_span,
 };
@@ -89,11 +89,6 @@ pub(crate) struct Looked {
 
 /// Bytes of operations that need no buffer for a page.
 const SHORT: usize = 64;
-
-/// How many runs of an operation are expected before they are compared, and the bytes of the longest ones.
-const AHEAD: usize = 4;
-const EXPECTED: u64 = 1024;
-const CACHE_LINE: usize = 64;
 
 /// A bit for each byte of a word that is not zero.
 fn bytes_in(word: u64) -> u64 {
@@ -332,30 +327,11 @@ impl CheckedWindow {
             });
             return stored;
         }
-        let mut ahead = by_pages(&accessed.runs).skip(AHEAD);
         for run in by_pages(&accessed.runs) {
-            if let Some(run) = ahead.next() {
-                self.expect_run(target, run);
-            }
             let (number, _) = divided(run.start);
             add(number, pages.get(number).and_then(|page| update_from(span, page, run)));
         }
         stored
-    }
-
-    /// The bytes of a short run, and their copy, come into the cache: runs mostly lie so far from each other that the processor
-    /// does not expect them.
-    fn expect_run(&self, target: u32, run: ByteRun) {
-        let ((number, from), span) = (divided(run.start), self.span_here(target));
-        let Some(page) = self.pages_of(target).get(number).filter(|_| run.bytes <= EXPECTED) else {
-            return;
-        };
-        for at in (0..run.bytes).step_by(CACHE_LINE) {
-            if let Some(at) = span.at(run.start + at, 1, 1) {
-                expect_access(at);
-            }
-            page.copy[(from + at as usize) / GRANULE_BYTES as usize].expect_update();
-        }
     }
 
     /// An operation has written these bytes. Under the locks of its pages.
