@@ -53,10 +53,11 @@ impl Progress for Context {
     }
 
     fn polls(&self) -> bool {
-        self.foreign.is_some()
+        self.foreign.is_some() || self.host.is_some()
     }
 
     fn work(&self) -> bool {
+        self.host.iter().for_each(foreign::ForeignComm::help);
         match (self.progress.get(), &self.foreign) {
             (Some(progress), _) => progress.work(self),
             (None, foreign) => {
@@ -73,6 +74,8 @@ pub(crate) struct Context {
     pub(crate) ranks: u32,
     /// The world of another MPI, if that carries what ranks exchange that do not share the segment.
     pub(crate) foreign: Option<foreign::ForeignComm>,
+    /// The ranks of the job in the MPI that the program itself uses, which makes progress in calls only.
+    pub(crate) host: Option<foreign::ForeignComm>,
     /// The first rank of the job that can share memory with this one.
     pub(crate) node: u32,
     pub(crate) sharers: Sharers,
@@ -149,6 +152,7 @@ impl Context {
             rank: member.rank,
             ranks: member.ranks,
             foreign: member.foreign,
+            host: member.host,
             node: member.node,
             sharers,
             launcher: member.launcher,

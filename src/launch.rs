@@ -8,6 +8,7 @@
 
 #[cfg(feature = "test-hooks")]
 pub(crate) mod fault;
+mod gather;
 mod node;
 mod observe;
 mod sharers;
@@ -26,6 +27,7 @@ use crate::sync::MOST_WITHOUT_TREE;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
+pub(crate) use gather::join_within;
 pub(crate) use sharers::Sharers;
 pub(crate) use watch::JobWatch;
 
@@ -70,6 +72,8 @@ const ENV_NODE: &str = "ONESIDED_NODE";
 const OTHER_LAUNCHERS: [&str; 3] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"];
 /// Those of them with the number of ranks.
 const OTHER_RANKS: [&str; 2] = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"];
+/// Those with the number of ranks on the node.
+const NODE_RANKS: [&str; 2] = ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"];
 /// The descriptor by which a rank speaks to a launcher with PMI.
 const PMI_DESCRIPTOR: &str = "PMI_FD";
 /// The name of the standard's library, which the machine's loader resolves.
@@ -292,6 +296,8 @@ pub(crate) struct Membership {
     pub(crate) ranks: u32,
     /// The world of another MPI, if that carries what ranks exchange that do not share the segment.
     pub(crate) foreign: Option<foreign::ForeignComm>,
+    /// The ranks of the job in the MPI that the program itself uses.
+    pub(crate) host: Option<foreign::ForeignComm>,
     /// The first rank of those that can share memory with this one.
     pub(crate) node: u32,
     pub(crate) sharers: Sharers,
@@ -350,7 +356,8 @@ pub(crate) fn join() -> Result<Membership> {
     let notice =
         inherit(number(ENV_NOTICE)?, launcher, false, |file| NoticeBoard::attach(file, nonce))?;
     let (launcher, sharers) = (Some(JobLauncher::Supervisor(launcher)), Sharers::all());
-    Ok(Membership { rank, ranks, foreign: None, node: 0, sharers, launcher, segment, notice })
+    let (foreign, host) = (None, None);
+    Ok(Membership { rank, ranks, foreign, host, node: 0, sharers, launcher, segment, notice })
 }
 
 /// The variable of another MPI's launcher, and the library to load.
@@ -456,8 +463,8 @@ fn alone() -> Result<Membership> {
     let (kind, bytes) = (SegmentKind::Memfd, given_size()?);
     let job = Job::create(1, &kind, bytes, OnFailure::End, Observation::default())?;
     let (segment, notice, sharers) = (job.segment, job.notice, Sharers::all());
-    let (foreign, launcher) = (None, None);
-    Ok(Membership { rank: 0, ranks: 1, foreign, node: 0, sharers, launcher, segment, notice })
+    let (foreign, host, launcher) = (None, None, None);
+    Ok(Membership { rank: 0, ranks: 1, foreign, host, node: 0, sharers, launcher, segment, notice })
 }
 
 /// Makes `descriptor` inheritable by a child process; for use between fork and exec.

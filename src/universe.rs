@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::context::{Context, Left};
 use crate::error::{Error, Result};
-use crate::launch;
+use crate::launch::{self, Membership};
 use crate::mail::{Sources, mail_of};
 use crate::prim::{Step, find_lines_by, has_binding, step};
 use crate::race;
@@ -57,13 +57,44 @@ impl Universe {
         if *joined {
             return Err(Error::AlreadyInitialised);
         }
-        let context = Arc::new(Context::new(launch::join()?)?);
+        let universe = Universe::enter(launch::join()?)?;
+        *joined = true;
+        Ok(universe)
+    }
+
+    /// For a binding in a program that has initialised another MPI: a job of the ranks of that MPI on this node, in
+    /// their order. `None` if they share none; a line on standard error then has the reason, unless the program asks for
+    /// that. Once per process, and all ranks of the node wait in it for each other.
+    ///
+    /// # Errors
+    /// [`Error::NotInJob`] on all ranks if they have different versions of this library.
+    #[doc(hidden)]
+    pub fn within() -> Result<Option<Universe>> {
+        let mut joined = JOINED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if *joined {
+            return Err(Error::AlreadyInitialised);
+        }
+        let Some(member) = launch::join_within()? else { return Ok(None) };
+        *joined = true;
+        let host = member.host;
+        let entered = Universe::enter(member);
+        let all = host.is_none_or(|host| host.all_agree(entered.is_ok()).unwrap_or(false));
+        entered.map(|universe| all.then_some(universe))
+    }
+
+    /// In such a program: the handle of the other MPI's communicator of these ranks, in their order.
+    #[doc(hidden)]
+    pub fn host_comm(&self) -> Option<usize> {
+        self.world.context().host.map(|host| host.number())
+    }
+
+    fn enter(member: Membership) -> Result<Universe> {
+        let context = Arc::new(Context::new(member)?);
         notice_forks()?;
         context.make_progress_in_foreign_waits();
         let (world, myself) = (Comm::world(context.clone())?, Comm::myself(context.clone()));
         step(Step::Mapped);
         context.take_slot()?;
-        *joined = true;
         race::found(&context);
         step(Step::Joined);
         Ok(Universe { world, myself })

@@ -23,6 +23,11 @@ impl ForeignComm {
         Ok(ForeignComm { handle, rank: rank as u32, size: size as u32 })
     }
 
+    /// The handle as a number.
+    pub(crate) fn number(&self) -> usize {
+        self.handle
+    }
+
     /// `MPI_Allgather` of equally many bytes from each rank into `all`, in rank order.
     ///
     /// Collective; blocks until every rank has called it.
@@ -62,11 +67,27 @@ impl ForeignComm {
     /// `MPI_Comm_create_group`, of those ranks of this communicator, in their order. Collective over
     /// them; blocks until each has called it.
     pub(crate) fn create_group(&self, ranks: &[u32], tag: u32) -> ForeignResult<ForeignComm> {
-        let ranks: Vec<c_int> = ranks.iter().map(|rank| *rank as c_int).collect();
-        let (mut all, mut made) = (abi::GROUP_NULL, abi::COMM_NULL);
         // Every MPI supports tags up to this one.
         let tag = (tag % (1 << 14)) as c_int;
-        self.gather(&ranks, tag | 1 << 14)?;
+        self.gather(ranks, tag | 1 << 14)?;
+        ForeignComm::of(self.created(ranks, tag)?)
+    }
+
+    /// The ranks among those of `MPI_COMM_WORLD` that can share memory with this one. The world's error handler stays.
+    ///
+    /// Collective over `ranks`; blocks until each has called it.
+    pub(crate) fn near_among(ranks: &[u32]) -> ForeignResult<ForeignComm> {
+        let world = ForeignComm { handle: abi::COMM_WORLD, rank: 0, size: 0 };
+        let all = ForeignComm::of(world.created(ranks, 0)?)?;
+        let near = all.near()?;
+        all.free()?;
+        Ok(near)
+    }
+
+    /// `MPI_Comm_create_group`, of those ranks.
+    fn created(&self, ranks: &[u32], tag: c_int) -> ForeignResult<Handle> {
+        let ranks: Vec<c_int> = ranks.iter().map(|rank| *rank as c_int).collect();
+        let (mut all, mut made) = (abi::GROUP_NULL, abi::COMM_NULL);
         checked((functions().comm_group)(self.handle, &mut all))?;
         let some = library::group_of(all, &ranks)?;
         let code = (functions().comm_create_group)(self.handle, some, tag, &mut made);
@@ -74,19 +95,19 @@ impl ForeignComm {
             checked((functions().group_free)(&mut group))?;
         }
         checked(code)?;
-        ForeignComm::of(made)
+        Ok(made)
     }
 
     /// Waits until all of those ranks have called this: what waits in the other MPI makes no progress for
     /// others.
-    fn gather(&self, ranks: &[c_int], tag: c_int) -> ForeignResult<()> {
+    fn gather(&self, ranks: &[u32], tag: c_int) -> ForeignResult<()> {
         let Some((first, rest)) = ranks.split_first() else { return Ok(()) };
-        if *first as u32 != self.rank {
-            self.notify(*first as u32, tag)?;
-            return self.hear(*first as u32, tag);
+        if *first != self.rank {
+            self.notify(*first, tag)?;
+            return self.hear(*first, tag);
         }
-        rest.iter().try_for_each(|rank| self.hear(*rank as u32, tag))?;
-        rest.iter().try_for_each(|rank| self.notify(*rank as u32, tag))
+        rest.iter().try_for_each(|rank| self.hear(*rank, tag))?;
+        rest.iter().try_for_each(|rank| self.notify(*rank, tag))
     }
 
     /// `MPI_Comm_free`, of the last handle that is used. Collective.

@@ -115,6 +115,9 @@ functions! {
     compare_and_swap: "MPI_Compare_and_swap" (From, From, To, Handle, c_int, Address, Handle);
 }
 
+/// Of dlopen: finds a library that is loaded already.
+const RTLD_NOLOAD: c_int = 4;
+
 /// How long a failing rank waits for the launcher to pass its output on.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
@@ -903,6 +906,27 @@ pub(crate) fn join(name: &str) -> std::result::Result<(ForeignComm, ForeignComm)
         Ok((world, world.near()?))
     });
     opened.map_err(|refusal| refusal.text)
+}
+
+/// Uses the library `name` that the program itself has loaded and initialised; this rank of its world, and how many
+/// there are. Local.
+pub(crate) fn adopt(name: &str) -> std::result::Result<(u32, u32), String> {
+    // SAFETY: only a library that is loaded already is opened, so nothing of it runs.
+    let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) };
+    let library = library.map_err(|_| {
+        format!("the program has not loaded {name}, so its MPI is one of another ABI")
+    })?;
+    let found = Functions::find(&library)?;
+    let version = version(&found);
+    let (functions, _) = JOINED.get_or_init(|| (found, library));
+    let world = || {
+        let _ = HANDLERS.set(find_handlers(functions, &version)?);
+        let (mut rank, mut size) = (0, 0);
+        checked((functions.comm_rank)(abi::COMM_WORLD, &mut rank))?;
+        checked((functions.comm_size)(abi::COMM_WORLD, &mut size))?;
+        Ok((rank as u32, size as u32))
+    };
+    world().map_err(|refusal: ForeignError| refusal.text)
 }
 
 fn version(functions: &Functions) -> String {

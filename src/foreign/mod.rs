@@ -43,7 +43,7 @@ use crate::error::{Error, Place};
 pub(crate) use attached::{AttachedRun, AttachmentHold};
 pub(crate) use comm::ForeignComm;
 pub(crate) use library::{
-    ForeignDuplicate, ForeignMessage, ForeignPart, end_job_at_exit, join, leave_well,
+    ForeignDuplicate, ForeignMessage, ForeignPart, adopt, end_job_at_exit, join, leave_well,
     make_progress, progress,
 };
 pub(crate) use mail::{is_crowded, next_record, send_record};

@@ -43,7 +43,7 @@ impl Card {
 }
 
 /// Whether this rank is to share memory with the others of its node.
-fn wants() -> Result<bool> {
+pub(super) fn wants() -> Result<bool> {
     match variable(ENV_NODE).as_deref() {
         None | Some("shared") => Ok(true),
         Some("none") => Ok(false),
@@ -123,7 +123,29 @@ pub(super) fn join(world: ForeignComm, near: ForeignComm) -> Result<Membership> 
     };
     arm(rank)?;
     let sharers = foreign.map_or_else(Sharers::all, |_| Sharers::of(&members));
-    Ok(Membership { rank, ranks, foreign, node, sharers, launcher, segment, notice })
+    let host = None;
+    Ok(Membership { rank, ranks, foreign, host, node, sharers, launcher, segment, notice })
+}
+
+/// The job of the ranks `near` of a node, of a program that uses another MPI; `None`, on all of them, if they cannot
+/// share memory. `rank` is this one in that MPI.
+///
+/// Collective; blocks until every rank has called it.
+///
+/// # Errors
+/// [`Error::NotInJob`] on all ranks if they have different versions of the library.
+pub(super) fn join_within(rank: u32, near: ForeignComm) -> Result<Option<Membership>> {
+    let members = exchanged(&near, rank)?;
+    let cards = exchanged(&near, Card::new(true))?;
+    check_versions(&cards, |place| members[place])?;
+    let memory = if near.size <= MAX_RANKS { shared(rank, &near)? } else { None };
+    let Some((segment, notice, launcher)) = memory else { return Ok(None) };
+    arm(near.rank)?;
+    let (rank, ranks, host) = (near.rank, near.size, Some(near));
+    let (foreign, sharers) = (None, Sharers::all());
+    let made =
+        Membership { rank, ranks, foreign, host, node: 0, sharers, launcher, segment, notice };
+    Ok(Some(made))
 }
 
 /// The memory of a node and the launcher of its ranks; `None`, on all of them, if they share none.
@@ -173,7 +195,7 @@ fn exchanged<T: Pod>(comm: &ForeignComm, mine: T) -> Result<Vec<T>> {
     Ok(all)
 }
 
-fn refused(refusal: ForeignError) -> Error {
+pub(super) fn refused(refusal: ForeignError) -> Error {
     Error::NotInJob { what: format!("the other MPI reports: {}", refusal.text()) }
 }
 

@@ -332,6 +332,24 @@ pub(crate) fn duplicate(number: RawFd) -> Result<File> {
     Ok(File::from_fd(fd))
 }
 
+/// The process that has made the socket at the other end of this one, and its user; `None` if that is unknown.
+pub(crate) fn peer_of(socket: impl AsFd) -> Option<(u32, u32)> {
+    let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
+    let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).ok()?;
+    Some((pid, peer.uid.as_raw()))
+}
+
+/// [`peer_of`] of descriptor `number`.
+pub(crate) fn peer_of_number(number: RawFd) -> Option<(u32, u32)> {
+    // SAFETY: as in `duplicate`; -1 stands for no descriptor.
+    (number >= 0).then(|| unsafe { BorrowedFd::borrow_raw(number) }).and_then(peer_of)
+}
+
+/// The user of this process.
+pub(crate) fn own_user() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
 /// Closes the open descriptor `number` in the programs that this process executes.
 pub(crate) fn close_on_exec(number: RawFd) {
     // SAFETY: as in `duplicate`.
