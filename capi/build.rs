@@ -5,9 +5,12 @@
 //!
 //! The package onesided-mpich makes the same library by MPICH's ABI, of the tables `mpich_….txt`.
 
+#[path = "abi/handed.rs"]
+mod handed;
 #[path = "abi/table.rs"]
 mod table;
 
+use handed::Handing;
 use std::fmt::Write;
 use std::path::Path;
 use table::{Constant, Function, Parameter};
@@ -17,11 +20,13 @@ use table::{Constant, Function, Parameter};
 const MORE: &str = "_more";
 
 fn main() {
-    println!("cargo:rustc-check-cfg=cfg(mpich)");
-    let is_mpich = cargo_names("CARGO_PKG_NAME") == "onesided-mpich";
-    let (soname, mut functions, constants) = match is_mpich {
-        false => ("libmpi_abi.so.1", table::functions(), table::constants()),
-        true => ("libmpi.so.12", table::mpich_functions(), table::mpich_constants()),
+    println!("cargo:rustc-check-cfg=cfg(mpich, node)");
+    let package = cargo_names("CARGO_PKG_NAME");
+    let (is_mpich, is_node) = (package == "onesided-mpich", package == "onesided-node");
+    let (soname, mut functions, constants) = match (is_mpich, is_node) {
+        (true, _) => ("libmpi.so.12", table::mpich_functions(), table::mpich_constants()),
+        (_, true) => ("libonesided_node.so", table::node_functions(), table::constants()),
+        _ => ("libmpi_abi.so.1", table::functions(), table::constants()),
     };
     let variable = functions.iter_mut().flat_map(|function| &mut function.parameters);
     for parameter in variable.filter(|parameter| parameter.name == "...") {
@@ -30,12 +35,16 @@ fn main() {
     if is_mpich {
         println!("cargo:rustc-cfg=mpich");
     }
+    if is_node {
+        println!("cargo:rustc-cfg=node");
+    }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
     for path in ["abi", "build.rs"] {
         println!("cargo:rerun-if-changed={path}");
     }
     let out = cargo_names("OUT_DIR");
     let out = Path::new(&out);
+    let export = if is_node { handed::export } else { export };
     let mut exports: String = functions.iter().map(export).collect();
     if is_mpich {
         exports.extend(functions.iter().filter(|one| is_of_fortran(one)).map(export_to_fortran));
@@ -76,7 +85,7 @@ fn numbers(constants: &[Constant]) -> String {
 fn export(function: &Function) -> String {
     let name = function.full_name();
     match &function.implementation {
-        Some(implementation) => there(function, implementation),
+        Some(implementation) => there(function, implementation, &Handing::default()),
         None => format!(
             "#[unsafe(no_mangle)]\npub extern \"C\" fn P{name}() -> c_int {{ \
              crate::raise::unsupported(\"{name}\") }}\n\
@@ -149,6 +158,7 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
         }
         Some(("finish", call)) => ("Blocking", call),
         Some(("begin", call)) => ("Nonblocking(comm, request)", call),
+        Some(("host", call)) => return format!("crate::host::{call}({})", passed(parameters)),
         Some(("persist", call)) => ("Persistent(comm, request)", call),
         _ if call.ends_with(')') => {
             return format!("crate::calls::{}", call.replace("..", &passed(parameters)));
@@ -166,45 +176,29 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
 
 /// Both functions, made of a call. The fast path of an operation is tried first; the rest is out of line,
 /// with the same parameters, so that it takes them where they are.
-fn there(function: &Function, call: &str) -> String {
+fn there(function: &Function, call: &str, handing: &Handing) -> String {
     let (name, named) = (&function.name, || function.parameters.iter());
-    let declared: String = named().map(|p| format!("{}: {}, ", p.name, rust(&p.ctype))).collect();
-    let passed: String = named().map(|p| format!("{}, ", p.name)).collect();
+    let (declared, passed) = (declared(function), passed_on(function));
     let returns = rust(&function.returns);
-    let all = named().collect::<Vec<_>>();
-    let fast = call.strip_prefix("operation ").map(|call| called(call, &all));
-    let call = called(call, &all);
+    let all = handing.renamed(function);
+    let all: Vec<&Parameter> = all.iter().collect();
+    let fast = call.strip_prefix("operation ").map(|call| handing.tried(&called(call, &all)));
+    let call = called(call, &all) + &handing.then;
     let given = |call, place: &Parameter| format!("{}.given().and_then(|()| {call})", place.name);
     // Those of the tool interface need not be there (MPI-4.1 §15.3).
     let looks = |one: &&Parameter| !name.starts_with("T_") && is_output(one);
     let call = named().filter(looks).fold(call, given);
     let is_raised = function.returns == "int" && !name.ends_with("_toint");
-    let full = function.full_name();
     let (body, raised) = match is_raised {
         false => (call, String::new()),
-        true => {
-            let shown = all_shown(function);
-            let (raised, owner) = (format!("{}_raised", name.to_lowercase()), owner(function));
-            let body = format!(
-                "match {call} {{ Ok(()) => MPI_SUCCESS, \
-                 Err(failure) => {raised}(failure, {passed}) }}"
-            );
-            // Apart, so that the arguments need no place in memory before something fails.
-            let raised = format!(
-                "#[cold]\n#[inline(never)]\n\
-                 #[allow(clippy::too_many_arguments, reason = \"those of the function of C\")]\n\
-                 fn {raised}(failure: crate::failure::Failure, {declared}) -> c_int {{ \
-                 crate::raise::raise(failure, {owner}, \"{full}\", &[{shown}]) }}\n"
-            );
-            (body, raised)
-        }
+        true => fallible(function, &call, handing),
     };
     let (body, otherwise) = match fast {
         None => (body, String::new()),
         Some(operation) => {
             let otherwise = format!("{}_otherwise", name.to_lowercase());
             (
-                format!("if {operation}.try_run() {{ return MPI_SUCCESS; }} {otherwise}({passed})"),
+                format!("if {operation} {{ return MPI_SUCCESS; }} {otherwise}({passed})"),
                 format!(
                     "#[cold]\n#[inline(never)]\n\
                      extern \"C\" fn {otherwise}({declared}) -> {returns} {{ {body} }}\n"
@@ -213,12 +207,50 @@ fn there(function: &Function, call: &str) -> String {
         }
     };
     let entered = format!("{}_entered", name.to_lowercase());
-    let exported = [format!("P{full}"), full]
-        .map(|symbol| entry(&format!("fn {symbol}({declared}) -> {returns}"), &entered))
-        .concat();
+    let exported = exported(function, &entered);
     format!(
         "{exported}extern \"C\" fn {entered}({declared}) -> {returns} {{ {body} }}\n{raised}{otherwise}"
     )
+}
+
+/// The body of a function that returns an error code, and what it calls if the call fails.
+fn fallible(function: &Function, call: &str, handing: &Handing) -> (String, String) {
+    let (full, shown, owner) = (function.full_name(), all_shown(function), owner(function));
+    let (declared, passed) = (declared(function), passed_on(function));
+    let raised = format!("{}_raised", function.name.to_lowercase());
+    let Handing { guard, arm, .. } = handing;
+    let body = format!(
+        "{guard}match {call} {{ Ok(()) => MPI_SUCCESS, {arm}\
+         Err(failure) => {raised}(failure, {passed}) }}"
+    );
+    // Apart, so that the arguments need no place in memory before something fails.
+    let raised = format!(
+        "#[cold]\n#[inline(never)]\n\
+         #[allow(clippy::too_many_arguments, reason = \"those of the function of C\")]\n\
+         fn {raised}(failure: crate::failure::Failure, {declared}) -> c_int {{ \
+         crate::raise::raise(failure, {owner}, \"{full}\", &[{shown}]) }}\n"
+    );
+    (body, raised)
+}
+
+/// The parameters of a function with their types.
+fn declared(function: &Function) -> String {
+    let one = |one: &Parameter| format!("{}: {}, ", one.name, rust(&one.ctype));
+    function.parameters.iter().map(one).collect()
+}
+
+/// The parameters as arguments of another function.
+fn passed_on(function: &Function) -> String {
+    function.parameters.iter().map(|one| format!("{}, ", one.name)).collect()
+}
+
+/// Both functions of C, which go on in `entered`.
+fn exported(function: &Function, entered: &str) -> String {
+    let (declared, returns) = (declared(function), rust(&function.returns));
+    let full = function.full_name();
+    [format!("P{full}"), full]
+        .map(|symbol| entry(&format!("fn {symbol}({declared}) -> {returns}"), entered))
+        .concat()
 }
 
 /// A function of C that keeps its caller and goes on in another one (`src/entry.rs`).

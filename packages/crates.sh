@@ -10,7 +10,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 export CARGO_TARGET_DIR=$out/target CARGO_INCREMENTAL=0
-packages=(onesided-macros onesided onesided-capi onesided-mpich)
+packages=(onesided-macros onesided onesided-capi onesided-mpich onesided-node)
 
 cd "$root"
 # shellcheck disable=SC2046

@@ -62,6 +62,8 @@ const RULES: &[Rule] = &[
             "capi/src/handle.rs",
             "capi/src/handler.rs",
             "capi/src/op/callback.rs",
+            // What the loader gives.
+            "capi/src/process.rs",
             "capi/src/race.rs",
             "capi/src/threads.rs",
             "capi/src/threads/openmp.rs",
@@ -79,6 +81,7 @@ const RULES: &[Rule] = &[
             "src/datatype/machine.rs",
             "capi/src/errors.rs",
             "capi/src/handle.rs",
+            "capi/src/host/handles.rs",
             "capi/src/race.rs",
         ],
     },

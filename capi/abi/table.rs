@@ -27,6 +27,7 @@ pub fn full_name(name: &str) -> String {
 }
 
 /// A parameter of a function.
+#[derive(Clone)]
 pub struct Parameter {
     /// Its type in C; an array is a pointer to its elements, `const int *`.
     pub ctype: String,
@@ -62,6 +63,12 @@ pub fn mpich_functions() -> Vec<Function> {
 /// The same of MPICH's ABI.
 pub fn mpich_constants() -> Vec<Constant> {
     lines(include_str!("mpich_constants.txt")).map(constant).collect()
+}
+
+/// Those that libonesided_node.so has.
+pub fn node_functions() -> Vec<Function> {
+    let names: Vec<&str> = lines(include_str!("node_functions.txt")).collect();
+    functions().into_iter().filter(|one| names.contains(&&*one.name)).collect()
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {

@@ -12,6 +12,8 @@ pub struct Built {
     pub library: PathBuf,
     /// The same by MPICH's ABI.
     pub mpich: PathBuf,
+    /// The windows of a node under another MPI.
+    pub node: PathBuf,
     pub launcher: PathBuf,
     /// A launcher that runs on this machine, to print the manual.
     pub printer: PathBuf,
@@ -26,7 +28,9 @@ const PACKAGE: &str = include_str!("package.toml");
 pub fn build(profile: &str, target: Option<&str>) -> Result<Built, String> {
     let sources = Sources::find()?;
     let launcher = ["--package", "onesided", "--bin", "rmarun"];
-    let libraries = ["--package", "onesided-capi", "--package", "onesided-mpich", "--lib"];
+    let packages = ["onesided-capi", "onesided-mpich", "onesided-node"];
+    let libraries: Vec<&str> = packages.iter().flat_map(|name| ["--package", name]).collect();
+    let libraries = [&libraries[..], &["--lib"]].concat();
     let here = sources.target.join(folder(profile));
     let mut built = match target {
         None => {
@@ -117,6 +121,7 @@ fn of(folder: &Path, libraries: &Path) -> Built {
     Built {
         library: libraries.join("libmpi_abi.so"),
         mpich: libraries.join("libmpi.so"),
+        node: libraries.join("libonesided_node.so"),
         launcher: folder.join("rmarun"),
         printer: folder.join("rmarun"),
         temporary: None,

@@ -32,7 +32,8 @@ use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 Puts below the prefix: lib/libmpi_abi.so.1 and include/mpi.h; lib/onesided/libmpi.so.12, by which rmarun
-runs programs that are compiled with MPICH; bin/rmacc and bin/rmacxx, which compile
+runs programs that are compiled with MPICH; lib/onesided/libonesided_node.so, for LD_PRELOAD of
+programs that use another MPI; bin/rmacc and bin/rmacxx, which compile
 and link C and C++ programs, and bin/rmarun, which runs them; lib/pkgconfig/onesided.pc; below share
 the manual page of rmarun and its completions for bash, zsh and fish. With --mpi-names also bin/mpicc,
 mpicxx, mpic++, mpiexec and mpirun, by which CMake's FindMPI, mpi4py and others find an MPI without

@@ -59,6 +59,8 @@ pub fn items(built: &Built, mpi_names: bool) -> Result<Vec<Item>, String> {
     ] {
         items.push(item(&format!("lib/onesided/{name}"), What::Link(to)));
     }
+    let node = What::Copy(built.node.clone());
+    items.push(item("lib/onesided/libonesided_node.so", node));
     for (what, path) in PRINTED {
         items.push(item(path, What::Text(printed(&built.printer, what)?)));
     }

@@ -143,7 +143,12 @@ impl<T: Copy> Ptr<T> {
 
     /// Reads an array of that many elements.
     pub fn list(self, count: usize) -> Outcome<Vec<T>> {
-        ConstPtr(self.0.cast_const()).list(count)
+        self.read_only().list(count)
+    }
+
+    /// The same, not to be written.
+    pub fn read_only(self) -> ConstPtr<T> {
+        ConstPtr(self.0.cast_const())
     }
 }
 

@@ -151,6 +151,14 @@ impl<T: Object> Handle<T> {
         }
     }
 
+    /// The object of a handle that this library has made.
+    #[cfg(node)]
+    #[inline(always)]
+    pub fn find_made(self) -> Option<&'static T> {
+        let (place, uses) = self.place()?;
+        T::table().get(place, uses)
+    }
+
     /// A new handle of an object.
     pub fn new(object: T) -> Handle<T> {
         let (place, uses) = T::table().insert(object);

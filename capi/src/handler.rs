@@ -51,6 +51,8 @@ impl UserFunction {
             Owner::File(file) => file.value(),
             Owner::Freed { handle, .. } => handle,
             Owner::Tool | Owner::None => MPI_COMM_SELF,
+            #[cfg(node)]
+            Owner::Raised => MPI_COMM_SELF,
         };
         // SAFETY: the C program gave the function as one of this type (MPI-4.1 §9.3.1 to §9.3.3), and
         // it lives as long as the program.

@@ -27,6 +27,9 @@ pub fn hints(info: MPI_Info) -> Outcome<Info> {
     if info == MPI_Info::NULL {
         return Ok(Info::new());
     }
+    #[cfg(node)]
+    return crate::host::hints(info);
+    #[cfg(not(node))]
     Ok(info.get()?.pairs().clone())
 }
 

@@ -54,16 +54,19 @@ fn job() -> MutexGuard<'static, Job> {
 impl Job {
     fn join(&mut self) -> Outcome {
         if self.universe.is_none() {
-            let universe = Universe::init()?;
-            // The first two places of the table: see `predefined`.
-            for comm in [universe.world(), universe.self_comm()] {
-                Handle::new(Communicator::new(comm.clone(), HandlerRef::FATAL));
-            }
-            crate::datatype::prepare();
-            universe.find_lines_by(crate::line::of_program, crate::line::program());
-            self.universe = Some(universe);
+            self.enter(Universe::init()?);
         }
         Ok(())
+    }
+
+    fn enter(&mut self, universe: Universe) {
+        // The first two places of the table: see `predefined`.
+        for comm in [universe.world(), universe.self_comm()] {
+            Handle::new(Communicator::new(comm.clone(), HandlerRef::FATAL));
+        }
+        crate::datatype::prepare();
+        universe.find_lines_by(crate::line::of_program, crate::line::program());
+        self.universe = Some(universe);
     }
 
     fn universe(&self) -> Outcome<&Universe> {
@@ -125,6 +128,10 @@ fn unfreed() -> Vec<&'static str> {
     let mut unfreed = Vec::new();
     Window::table().each(|one| unfreed.extend(one.win.may_be_freed().then_some("window")));
     Datatype::table().each(|one| unfreed.extend((!one.lasts()).then_some("datatype")));
+    if cfg!(node) {
+        // The program has those of another MPI.
+        return unfreed;
+    }
     let first = unfreed.len();
     Communicator::table().each(|_| unfreed.push("communicator"));
     // The first two are the world and the rank alone.
@@ -140,6 +147,15 @@ pub fn begin(level: c_int) -> Outcome {
     }
     job.join()?;
     job.world = World::Running { main: std::thread::current().id(), level };
+    Ok(())
+}
+
+/// The other MPI's `MPI_Init_thread` has begun the job of `universe`.
+#[cfg(node)]
+pub fn begin_with(universe: Universe) -> Outcome {
+    let mut job = job();
+    job.enter(universe);
+    job.world = World::Running { main: std::thread::current().id(), level: MPI_THREAD_MULTIPLE };
     Ok(())
 }
 

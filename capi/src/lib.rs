@@ -17,10 +17,14 @@
 //! - [`collective`]: the three forms of a collective.
 //! - [`file`](mod@file): files, their views and pointers, and the accesses of them.
 //! - [`tool`]: the tool interface, which is no part of the job.
+//! - `host`: the other MPI of a program that has a part of this library in `LD_PRELOAD`, by which the package
+//!   onesided-node compiles these sources as `libonesided_node.so`; [`process`]: functions by their names.
 //! - [`region`]: regions of the program in the trace.
 //! - [`entry`]: the first instructions of each function of C; [`line`](mod@line): the program's lines, for reports.
 //! - [`race`]: the program's own loads and stores, which its compiler reports; [`threads`]: what synchronises its threads.
 //! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
+
+#![cfg_attr(node, allow(dead_code, unused_imports, reason = "has only some of the functions of C"))]
 
 mod abi;
 mod arguments;
@@ -43,13 +47,20 @@ mod form;
 mod generalized;
 mod handle;
 mod handler;
+// Its table of handles is tested with the others.
+#[cfg(all(test, not(node)))]
+#[path = "host/handles.rs"]
+mod handles;
+#[cfg(node)]
+mod host;
 mod info;
 mod job;
 mod line;
 mod message;
 mod op;
+mod process;
 mod python;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(all(not(node), any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod race;
 mod raise;
 mod region;
@@ -57,6 +68,7 @@ mod request;
 mod session;
 mod status;
 mod text;
+#[cfg(not(node))]
 mod threads;
 mod tool;
 mod topology;

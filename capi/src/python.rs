@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "calls the functions of the interpreter")]
 
 use crate::arguments::Text;
-use crate::threads::{find, real};
+use crate::process::{find, real};
 use std::ffi::{CStr, c_int};
 use std::path::{Component, Path};
 use std::sync::LazyLock;

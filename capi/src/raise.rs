@@ -25,6 +25,9 @@ pub enum Owner {
     },
     /// The tool interface, whose errors are only returned (MPI-4.1 §15.3.10).
     Tool,
+    /// The other MPI has called the error handler.
+    #[cfg(node)]
+    Raised,
     /// No object with an error handler. The handler of `MPI_COMM_SELF` is used (MPI-4.1 §9.3) or, if the
     /// program has set none there, that of `MPI_COMM_WORLD`, as before MPI-4.
     None,
@@ -44,6 +47,8 @@ impl Owner {
             Owner::Freed { handler, .. } => Some(handler),
             Owner::Tool => Some(Handler::Return),
             Owner::None => None,
+            #[cfg(node)]
+            Owner::Raised => None,
         };
         let general = || {
             let comm = [MPI_COMM_SELF, MPI_COMM_WORLD].map(MPI_Comm::predefined);
@@ -73,6 +78,9 @@ pub fn raise(
 
 /// Calls the error handler.
 pub fn handle(owner: Owner, code: c_int, text: String) {
+    #[cfg(node)]
+    return crate::host::raise(owner, code, &text);
+    #[cfg(not(node))]
     match owner.handler() {
         (_, Handler::Return) => job::remember(code, text),
         (_, Handler::Fatal | Handler::Abort) => {

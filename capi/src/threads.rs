@@ -4,40 +4,14 @@
 
 mod openmp;
 
+use crate::process::real;
 use onesided::engine::race;
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
 unsafe extern "C" {
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     fn pthread_self() -> usize;
 }
-
-/// The address of a function of the process; zero if it has none with that name.
-pub fn find(name: &CStr) -> usize {
-    // SAFETY: the name ends with a zero byte, and no library is named.
-    unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) }.expose_provenance()
-}
-
-/// The function with a name, as the program would have called it.
-macro_rules! real {
-    ($name:expr, fn($($type:ty),* $(,)?) $(-> $result:ty)? $(,)?) => {
-        $crate::threads::real!(@ $name, extern "C" fn($($type),*) $(-> $result)?)
-    };
-    // Of any number of arguments behind these.
-    ($name:expr, fn($($type:ty),*; ...) $(,)?) => {
-        $crate::threads::real!(@ $name, extern "C" fn($($type),*, ...))
-    };
-    (@ $name:expr, $type:ty) => {{
-        static FOUND: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-        let at = *FOUND.get_or_init(|| $crate::threads::find($name));
-        assert_ne!(at, 0, "the program has no function {:?}", $name);
-        let at = std::ptr::with_exposed_provenance::<std::ffi::c_void>(at);
-        // SAFETY: the function has this type by its standard, and is there as long as the process.
-        unsafe { std::mem::transmute::<*const std::ffi::c_void, $type>(at) }
-    }};
-}
-pub(crate) use real;
 
 /// The program's threads are followed.
 pub fn follow() {

@@ -84,4 +84,10 @@ impl Object for Window {
         static TABLE: Table<Window> = Table::new();
         &TABLE
     }
+
+    #[cfg(node)]
+    #[cold]
+    fn predefined(value: usize) -> Option<&'static Window> {
+        crate::host::window(value)
+    }
 }

@@ -1,6 +1,6 @@
 //! C programs, compiled by `rmacc` and run under `rmarun` with 1, 2, 3 and 5 ranks; where
 //! `ONESIDED_MPICH` names a prefix of MPICH, the very same files run under its `mpiexec` with its
-//! library, and what its `mpicc` compiles runs under `rmarun` with this one.
+//! library, with and without `libonesided_node.so`, and what its `mpicc` compiles runs under `rmarun` with this one.
 //!
 //! Each file of `tests/c` is a program and a test here.
 
@@ -111,6 +111,11 @@ fn runs(name: &str) {
         for ranks in RANKS {
             passed(&format!("{name} under MPICH"), ranks, &under_mpich(&mpich, ranks, &program));
         }
+        for ranks in [1, 3] {
+            let output =
+                under_mpich_with(&[("LD_PRELOAD", &node_library())], &mpich, ranks, &program);
+            passed(&format!("{name} under MPICH with libonesided_node.so"), ranks, &output);
+        }
     }
     // MPICH's header lacks two functions; every_symbol_of_mpich_is_there looks at the library.
     if name == "every_symbol" {
@@ -154,8 +159,23 @@ const FAILS_AT_TIMES: [&str; 2] =
     ["internal_Comm_create_from_group", "class 0, not 15 (MPI_ERR_TRUNCATE)"];
 
 fn under_mpich(mpich: &Path, ranks: u32, program: &Path) -> Output {
+    under_mpich_with(&[], mpich, ranks, program)
+}
+
+/// What takes the windows of a node (tests/node.rs).
+fn node_library() -> String {
+    prefix().join("lib/onesided/libonesided_node.so").to_str().expect("UTF-8").to_owned()
+}
+
+fn under_mpich_with(
+    variables: &[(&str, &str)],
+    mpich: &Path,
+    ranks: u32,
+    program: &Path,
+) -> Output {
     let mut command = Command::new("timeout");
     command.arg(LIMIT).arg(mpich.join("bin/mpiexec")).args(["-n", &ranks.to_string()]);
+    variables.iter().for_each(|(name, value)| _ = command.args(["-genv", name, value]));
     // The library that the program was linked with is that of another folder.
     command.env("LD_LIBRARY_PATH", mpich.join("lib")).arg(program);
     let mut run = || command.output().unwrap();

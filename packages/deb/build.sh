@@ -43,7 +43,7 @@ mkdir -p "$own" "$tree/usr/bin" "$share/pkgconfig" "$tree/DEBIAN" "$share/man/ma
   "$share/fish/vendor_completions.d"
 cp -a "$prefix/bin" "$prefix/include" "$prefix/lib" "$own"
 rm -r "$own/lib/pkgconfig"
-binaries=("$own/bin/rmarun" "$own"/lib/libmpi_abi.so.1.*.* "$own/lib/onesided/libmpi.so.12")
+binaries=("$own/bin/rmarun" "$own"/lib/libmpi_abi.so.1.*.* "$own"/lib/onesided/lib{mpi.so.12,onesided_node.so})
 strip --strip-unneeded --remove-section=.comment --remove-section=.note "${binaries[@]}"
 chmod 644 "${binaries[@]:1}"
 for command in rmarun rmacc rmacxx; do

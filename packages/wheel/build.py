@@ -22,7 +22,9 @@ ROOT = HERE.parent.parent
 LIBRARY = "libmpi_abi.so.1"
 # The same by MPICH's ABI, in a folder of its own.
 MPICH = "onesided/libmpi.so.12"
-# Other names of it. A library of a wheel cannot be a link, so each is an empty one that needs the first.
+# The windows of a node under another MPI.
+NODE = "onesided/libonesided_node.so"
+# Other names of the one by MPICH's ABI. A library of a wheel cannot be a link, so each is an empty one that needs the first.
 OTHER_NAMES = ["libmpich.so.12", "libmpicxx.so.12", "libmpifort.so.12"]
 # Of the linker: the library of that name beside this file.
 LINKER_SCRIPT = f"INPUT({LIBRARY})\n"
@@ -81,7 +83,7 @@ class Platform:
 def stage_prefix(prefix, to, target):
     """Copies an installation. Wheels have no symbolic links, so each library is there once."""
     for path in ["bin/rmacc", "bin/rmacxx", "bin/rmarun", "include/mpi.h", f"lib/{LIBRARY}",
-                 f"lib/{MPICH}", "lib/pkgconfig/onesided.pc", "share/man/man1/rmarun.1"]:
+                 f"lib/{MPICH}", f"lib/{NODE}", "lib/pkgconfig/onesided.pc", "share/man/man1/rmarun.1"]:
         source = prefix / path
         if not source.exists():
             fail(f"{source} does not exist; is {prefix} an installation?")
@@ -92,7 +94,7 @@ def stage_prefix(prefix, to, target):
         path = to / "lib/onesided" / name
         target.run("gcc" if target.commands else "cc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-Wl,--no-as-needed",
                    "-Wl,-rpath,$ORIGIN", "-s", "-o", path, to / "lib" / MPICH)
-    binaries = [to / "bin/rmarun", to / f"lib/{LIBRARY}", to / f"lib/{MPICH}"]
+    binaries = [to / "bin/rmarun", to / f"lib/{LIBRARY}", to / f"lib/{MPICH}", to / f"lib/{NODE}"]
     for binary in binaries:
         target.run("strip", "--strip-unneeded", binary)
     return binaries

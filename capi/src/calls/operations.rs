@@ -86,6 +86,9 @@ impl<C: Number> At<C> {
         operation: onesided::Request<'static>,
         request: Ptr<MPI_Request>,
     ) -> Outcome {
+        #[cfg(node)]
+        return crate::host::request(operation, request);
+        #[cfg(not(node))]
         request.set(Handle::new(Request::of_operation(self.win, operation)))
     }
 }
@@ -357,7 +360,7 @@ fn combined_origin<C: Number>(own: Own<C>, op: Op) -> Outcome<Origin<'static>> {
 /// Refuses a datatype that the program has made, of an operation on one element (MPI-4.1 §12.3.4).
 fn check_predefined(datatype: MPI_Datatype) -> Outcome {
     datatype.get()?;
-    if datatype.is_predefined() {
+    if known(datatype).is_some() {
         return Ok(());
     }
     Err(Failure::new(MPI_ERR_TYPE, "the operation takes predefined datatypes only"))

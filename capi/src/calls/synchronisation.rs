@@ -6,7 +6,8 @@ use crate::assertion;
 use crate::comm::rank_of;
 use crate::failure::{Failure, Outcome};
 use crate::window::Window;
-use onesided::{LockType, Rank};
+use onesided::{Group, LockType, Rank};
+use std::borrow::Cow;
 use std::ffi::c_int;
 
 /// The window and the rank of it that a call of a lock names.
@@ -14,6 +15,16 @@ use std::ffi::c_int;
 fn target(win: MPI_Win, rank: c_int) -> Outcome<(&'static Window, Rank)> {
     let window = win.get()?;
     Ok((window, rank_of(rank, window.win.comm().size())?))
+}
+
+/// The ranks of a group that a call names.
+#[cfg(not(node))]
+fn members(group: MPI_Group) -> Outcome<Cow<'static, Group>> {
+    group.get().map(Cow::Borrowed)
+}
+#[cfg(node)]
+fn members(group: MPI_Group) -> Outcome<Cow<'static, Group>> {
+    crate::host::group(group).map(Cow::Owned)
 }
 
 #[cold]
@@ -31,7 +42,7 @@ pub fn win_fence(assert: c_int, win: MPI_Win) -> Outcome {
 /// `MPI_Win_start`
 pub fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
     let window = win.get()?;
-    Ok(window.win.start_with(group.get()?, assertion::of_start(assert)?)?)
+    Ok(window.win.start_with(&*members(group)?, assertion::of_start(assert)?)?)
 }
 
 /// `MPI_Win_complete`
@@ -42,7 +53,7 @@ pub fn win_complete(win: MPI_Win) -> Outcome {
 /// `MPI_Win_post`
 pub fn win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
     let window = win.get()?;
-    Ok(window.win.post_with(group.get()?, assertion::of_post(assert)?)?)
+    Ok(window.win.post_with(&*members(group)?, assertion::of_post(assert)?)?)
 }
 
 /// `MPI_Win_wait`

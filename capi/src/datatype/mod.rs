@@ -190,6 +190,14 @@ pub fn parameterised(combiner: c_int, arguments: &[c_int], like: usize) -> Outco
     Ok(*known.entry((combiner, arguments.into())).or_insert_with(new))
 }
 
+/// The datatype of a handle that this library has not made.
+#[cfg(not(node))]
+fn made_elsewhere(_: usize) -> Option<&'static Datatype> {
+    None
+}
+#[cfg(node)]
+use crate::host::datatype as made_elsewhere;
+
 impl Object for Datatype {
     const NAME: &'static str = "MPI_Datatype";
     const NULL: usize = MPI_DATATYPE_NULL;
@@ -211,6 +219,9 @@ impl Object for Datatype {
 
     #[inline]
     fn predefined(value: usize) -> Option<&'static Datatype> {
-        predefined().get(form::datatype_place(value))?.as_ref()
+        let Some(own) = predefined().get(form::datatype_place(value)) else {
+            return made_elsewhere(value);
+        };
+        own.as_ref()
     }
 }

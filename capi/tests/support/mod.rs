@@ -27,6 +27,7 @@ pub fn install(prefix: &Path, arguments: &[&str]) -> Output {
             Path::new(env!("CARGO_BIN_EXE_onesided-install")).parent().expect("a profile's folder");
         let is_current = is_current(&folder.join("deps/libmpi_abi.so"), &["src", "capi"])
             && is_current(&folder.join("deps/libmpi.so"), &["src", "capi"])
+            && is_current(&folder.join("deps/libonesided_node.so"), &["src", "capi"])
             && is_current(&folder.join("rmarun"), &["src", "launcher"]);
         if is_current {
             command.arg("--built").arg(folder);

@@ -1,0 +1,169 @@
+/* Windows under another MPI with libonesided_node.so: those of one node are onesided's, others that MPI's. The argument is
+   how many ranks a node has, 0 if no window is to be onesided's. */
+
+#include "../check.h"
+
+static void ignore(MPI_Win *win, int *code, ...)
+{
+    (void)win;
+    (void)code;
+}
+
+/* Whether a window is onesided's, which returns the class as the code, and reports the error. Another MPI returns codes of
+   its own, or none behind a handler of the program. (Intel MPI 2021.19 has no handler that returns.) */
+static int is_native(MPI_Win win)
+{
+    MPI_Errhandler handler;
+    OK(MPI_Win_create_errhandler(ignore, &handler));
+    OK(MPI_Win_set_errhandler(win, handler));
+    int code = MPI_Win_lock(-1, 0, 0, win);
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Errhandler_free(&handler));
+    return code == MPI_ERR_LOCKTYPE;
+}
+
+/* A ring of puts, by each kind of synchronisation. */
+static void use(MPI_Win win, MPI_Comm comm, long *part)
+{
+    int rank, size;
+    OK(MPI_Comm_rank(comm, &rank));
+    OK(MPI_Comm_size(comm, &size));
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    long given = 100 + rank, before = -1;
+    part[0] = part[1] = 0;
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(&given, 1, MPI_LONG, to, 0, 1, MPI_LONG, win));
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    EQUAL(part[0], 100 + from);
+    MPI_Group all, to_group, from_group;
+    OK(MPI_Comm_group(comm, &all));
+    OK(MPI_Group_incl(all, 1, &to, &to_group));
+    OK(MPI_Group_incl(all, 1, &from, &from_group));
+    OK(MPI_Win_post(from_group, 0, win));
+    OK(MPI_Win_start(to_group, 0, win));
+    OK(MPI_Accumulate(&given, 1, MPI_LONG, to, 0, 1, MPI_LONG, MPI_SUM, win));
+    OK(MPI_Win_complete(win));
+    OK(MPI_Win_wait(win));
+    EQUAL(part[0], 2 * (100 + from));
+    OK(MPI_Group_free(&all));
+    OK(MPI_Group_free(&to_group));
+    OK(MPI_Group_free(&from_group));
+    OK(MPI_Barrier(comm));
+    OK(MPI_Win_lock_all(0, win));
+    long one = 1;
+    OK(MPI_Fetch_and_op(&one, &before, MPI_LONG, 0, 1, MPI_SUM, win));
+    OK(MPI_Win_flush(0, win));
+    CHECK(before >= 0 && before < size);
+    MPI_Request request;
+    OK(MPI_Rget(&before, 1, MPI_LONG, to, 0, 1, MPI_LONG, win, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    EQUAL(before, 2 * (100 + rank));
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(comm));
+    if (rank == 0)
+        EQUAL(part[1], size);
+}
+
+/* A window over a communicator, used twice, the second time without the communicator. */
+static void over(MPI_Comm comm, int expected)
+{
+    long *part;
+    MPI_Win win;
+    MPI_Comm copy;
+    OK(MPI_Comm_dup(comm, &copy));
+    OK(MPI_Win_allocate(4 * sizeof(long), sizeof(long), MPI_INFO_NULL, copy, &part, &win));
+    EQUAL(is_native(win), expected);
+    use(win, copy, part);
+    OK(MPI_Comm_free(&copy));
+    use(win, comm, part);
+    OK(MPI_Win_free(&win));
+    CHECK(win == MPI_WIN_NULL);
+}
+
+/* A rank that waits in a window receives a long message meanwhile, and so the other one gets there. */
+static void waits(MPI_Comm node)
+{
+    int rank, size, bytes = 8 << 20;
+    OK(MPI_Comm_rank(node, &rank));
+    OK(MPI_Comm_size(node, &size));
+    long *part;
+    MPI_Win win;
+    MPI_Request request;
+    char *data = calloc(bytes, 1);
+    OK(MPI_Win_allocate(sizeof(long), sizeof(long), MPI_INFO_NULL, node, &part, &win));
+    for (int how = 0; how < 2 && size > 1; how++) {
+        if (rank == 0)
+            OK(MPI_Irecv(data, bytes, MPI_BYTE, 1, how, node, &request));
+        if (rank == 1 && how == 1)
+            OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        OK(MPI_Barrier(node));
+        if (rank == 1)
+            OK(MPI_Ssend(data, bytes, MPI_BYTE, 0, how, node));
+        if (rank == 1 && how == 1)
+            OK(MPI_Win_unlock(0, win));
+        if (rank != 1 && how == 1) {
+            OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+            OK(MPI_Win_unlock(0, win));
+        }
+        if (how == 0)
+            OK(MPI_Win_fence(0, win));
+        if (rank == 0)
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_Win_free(&win));
+    free(data);
+}
+
+/* Datatypes that the program has made, and makes again under the same handle. */
+static void layouts(MPI_Comm node)
+{
+    int rank, size;
+    OK(MPI_Comm_rank(node, &rank));
+    OK(MPI_Comm_size(node, &size));
+    int *part, data[12];
+    MPI_Win win;
+    OK(MPI_Win_allocate(24 * sizeof(int), sizeof(int), MPI_INFO_NULL, node, &part, &win));
+    for (int stride = 2; stride < 6; stride++) {
+        MPI_Datatype pairs, resized, whole;
+        OK(MPI_Type_vector(3, 1, stride, MPI_INT, &pairs));
+        OK(MPI_Type_create_resized(pairs, 0, 12 * sizeof(int), &resized));
+        OK(MPI_Type_dup(resized, &whole));
+        OK(MPI_Type_commit(&whole));
+        for (int i = 0; i < 12; i++)
+            data[i] = 10 * stride + i;
+        memset(part, 0, 24 * sizeof(int));
+        OK(MPI_Win_fence(0, win));
+        OK(MPI_Put(data, 6, MPI_INT, (rank + 1) % size, 0, 2, whole, win));
+        OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+        for (int i = 0; i < 6; i++)
+            EQUAL(part[i / 3 * 12 + i % 3 * stride], 10 * stride + i);
+        OK(MPI_Type_free(&pairs));
+        OK(MPI_Type_free(&resized));
+        OK(MPI_Type_free(&whole));
+    }
+    OK(MPI_Win_free(&win));
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    int expected = argc > 1 ? atoi(argv[1]) : 0, size;
+    MPI_Comm node, reversed;
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    OK(MPI_Comm_size(node, &size));
+    OK(MPI_Comm_split(node, 0, -rank_here, &reversed));
+    RULE("a node");
+    over(node, expected == size);
+    over(reversed, expected == size);
+    RULE("the world");
+    over(MPI_COMM_WORLD, expected == ranks);
+    RULE("one rank");
+    over(MPI_COMM_SELF, expected != 0);
+    RULE("progress");
+    waits(node);
+    RULE("datatypes");
+    layouts(node);
+    OK(MPI_Comm_free(&reversed));
+    OK(MPI_Comm_free(&node));
+    return end();
+}
