@@ -73,7 +73,7 @@ fn handing(function: &Function, real: &str) -> Handing {
                 "let native = match crate::host::native(comm) {{ Ok(Some(native)) => native, \
                  Ok(None) => return {real}, Err(failure) => return {raised}(failure, {passed}) }}; "
             ),
-            arm: format!("Err(failure) if crate::host::may_do(&failure) => {real}, "),
+            arm: format!("Err(failure) if crate::host::may_do(&failure, comm) => {real}, "),
             native: "MPI_Comm",
             then: ".and_then(|()| crate::host::adopt(info, comm, win))".into(),
         };

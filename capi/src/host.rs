@@ -138,9 +138,13 @@ pub fn adopt(info: MPI_Info, comm: MPI_Comm, win: Ptr<MPI_Win>) -> Outcome {
 }
 
 /// Whether the other MPI may succeed where the creation of a window has failed, on all ranks: memory of the segment is
-/// short, or the kernel does not let ranks access each other's.
-pub fn may_do(failure: &Failure) -> bool {
-    matches!(failure.code, MPI_ERR_NO_MEM | MPI_ERR_OTHER) && failure.owner.is_none()
+/// short, or the kernel does not let ranks access each other's. If so, the first rank of the communicator reports it.
+pub fn may_do(failure: &Failure, comm: MPI_Comm) -> bool {
+    let may = matches!(failure.code, MPI_ERR_NO_MEM | MPI_ERR_OTHER) && failure.owner.is_none();
+    if may && library::is_first(comm.value()) {
+        warn(&format!("a window is left to the other MPI, which is slower: {}", failure.text));
+    }
+    may
 }
 
 /// The window of this library that a handle of the other MPI stands for.
@@ -180,8 +184,10 @@ pub fn win_free(win: Ptr<MPI_Win>) -> Outcome {
     window.win.agree_to_free(Ok(()))?;
     library::free_window(theirs)?;
     WINDOWS.remove(theirs);
+    let freed = ours.remove()?.win.free();
     win.set(Handle::NULL)?;
-    Ok(ours.remove()?.win.free()?)
+    // The window's error handler is not there any more.
+    freed.map_err(|error| Failure::from(error).of(Owner::None))
 }
 
 /// A group of the other MPI, in this library's world.
@@ -226,18 +232,18 @@ pub fn free(base: Address) -> bool {
     job::free(base).is_ok()
 }
 
-/// Raises an error by the other MPI.
-pub fn raise(owner: Owner, code: c_int, text: &str) {
+/// Raises an error by the other MPI, by a code of its own for the class, which has the sentence; the code.
+pub fn raise(owner: Owner, class: c_int, sentence: String) -> c_int {
     let (of, handle) = match owner {
-        Owner::Raised => return,
+        // It is the code.
+        Owner::Raised => return class,
         Owner::Win(win) => (library::Of::Window, win.value()),
         Owner::Comm(comm) => (library::Of::Communicator, comm.value()),
         _ => (library::Of::Communicator, MPI_COMM_SELF),
     };
-    if !library::returns_errors(of, handle) {
-        warn(&format!("{text}{}", line::behind_a_sentence()));
-    }
+    let code = library::error_code(class, &(sentence + &line::behind_a_sentence()));
     library::raise(of, handle, code);
+    code
 }
 
 /// The failure of a call of the other MPI, which has raised it.

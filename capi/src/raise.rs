@@ -72,15 +72,17 @@ pub fn raise(
     if let Owner::Tool = owner {
         failure.code = tool::code(&failure);
     }
-    handle(owner, failure.code, sentence(&failure, call, arguments));
+    let sentence = sentence(&failure, call, arguments);
+    #[cfg(node)]
+    return crate::host::raise(owner, failure.code, sentence);
+    #[cfg(not(node))]
+    handle(owner, failure.code, sentence);
+    #[cfg(not(node))]
     failure.code
 }
 
 /// Calls the error handler.
 pub fn handle(owner: Owner, code: c_int, text: String) {
-    #[cfg(node)]
-    return crate::host::raise(owner, code, &text);
-    #[cfg(not(node))]
     match owner.handler() {
         (_, Handler::Return) => job::remember(code, text),
         (_, Handler::Fatal | Handler::Abort) => {

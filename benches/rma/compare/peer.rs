@@ -155,7 +155,20 @@ impl Peer {
 
     /// Runs a suite of the twins.
     pub fn run(&self, job: Job, limit: Duration, arguments: &[String]) -> std::io::Result<Ended> {
-        self.start(&self.twins, job, limit, arguments)
+        self.start(&self.twins, job, limit, (arguments, &[]))
+    }
+
+    /// Runs a suite of the twins of `own`, this library, in a job of this MPI, from which it takes the windows.
+    pub fn run_preloaded(
+        &self,
+        own: &Peer,
+        job: Job,
+        limit: Duration,
+        arguments: &[String],
+    ) -> std::io::Result<Ended> {
+        let library = own.folder.join("lib/onesided/libonesided_node.so");
+        let variables = [("LD_PRELOAD", library), ("LD_LIBRARY_PATH", self.folder.join("lib"))];
+        self.start(&own.twins, job, limit, (arguments, &variables))
     }
 
     /// Runs a suite of this program, whose ranks join the job of this MPI.
@@ -165,7 +178,7 @@ impl Peer {
         limit: Duration,
         arguments: &[String],
     ) -> std::io::Result<Ended> {
-        self.start(&driver::own(), job, limit, arguments)
+        self.start(&driver::own(), job, limit, (arguments, &[]))
     }
 
     /// Starts a program by this MPI's launcher.
@@ -174,7 +187,7 @@ impl Peer {
         program: &Path,
         (suite, ranks): Job,
         limit: Duration,
-        arguments: &[String],
+        (arguments, variables): (&[String], &[(&str, PathBuf)]),
     ) -> std::io::Result<Ended> {
         let [launcher, options @ ..] = self.kind.launcher else {
             unreachable!("every kind has a launcher")
@@ -183,6 +196,7 @@ impl Peer {
         command.args(options).args(["-n", &ranks.to_string()]);
         command.arg(program).args(arguments);
         command.env("ONESIDED_MPI", self.folder.join("lib/libmpi_abi.so.1"));
+        variables.iter().for_each(|(name, value)| _ = command.env(name, value));
         match suite {
             Suite::ForeignNode => {}
             // MPICH then treats one machine as two nodes.

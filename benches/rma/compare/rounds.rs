@@ -85,7 +85,17 @@ pub fn is_foreign(suite: Suite) -> bool {
 
 /// Whether any suite that is wanted runs with that one of [`KINDS`].
 pub fn needs(kind: usize, options: &Options) -> bool {
-    kind == MPICH || jobs(options).iter().any(|(suite, _)| !is_foreign(*suite))
+    jobs(options).iter().any(|(suite, _)| takes_part(kind, *suite))
+}
+
+/// Whether a suite runs with that one of [`KINDS`].
+fn takes_part(kind: usize, suite: Suite) -> bool {
+    kind == MPICH || !is_foreign(suite) || is_preloaded(kind, suite)
+}
+
+/// Whether the twins in C run under MPICH, whose windows this library takes.
+fn is_preloaded(kind: usize, suite: Suite) -> bool {
+    (kind, suite) == (C, Suite::ForeignNode)
 }
 
 fn jobs(options: &Options) -> Vec<Job> {
@@ -117,10 +127,11 @@ pub fn run(peers: &[Option<Peer>], options: &Options, found: &mut Found) {
                 }
             }
             for (i, peer) in peers.iter().enumerate() {
-                let is_left = !given_up(&failures, i) && (i == MPICH || !is_foreign(job.0));
+                let is_left = !given_up(&failures, i) && takes_part(i, job.0);
                 let Some(peer) = peer.as_ref().filter(|_| is_left) else { continue };
+                let launcher = peers[MPICH].as_ref().filter(|_| is_preloaded(i, job.0));
                 let (rows, mut problem) =
-                    place.run(&mut found.moves, || foreign(peer, job, options));
+                    place.run(&mut found.moves, || foreign(peer, launcher, job, options));
                 problem = problem.or_else(|| differs(&found.ours, &rows, peer.kind.name));
                 merge(&mut found.peers[i], rows.into_iter().map(of_suite));
                 if let Some(problem) = problem {
@@ -206,8 +217,13 @@ fn limit(options: &Options) -> Duration {
     Duration::from_secs(if options.quick { 20 } else { 60 })
 }
 
-/// The rows that a peer has printed, and what went wrong.
-fn foreign(peer: &Peer, (suite, ranks): Job, options: &Options) -> (Vec<Row>, Option<String>) {
+/// The rows that a peer has printed, by its own launcher or under another one, and what went wrong.
+fn foreign(
+    peer: &Peer,
+    launcher: Option<&Peer>,
+    (suite, ranks): Job,
+    options: &Options,
+) -> (Vec<Row>, Option<String>) {
     let limit = limit(options);
     let arguments = [
         suite.name(),
@@ -220,7 +236,11 @@ fn foreign(peer: &Peer, (suite, ranks): Job, options: &Options) -> (Vec<Row>, Op
     ];
     let name = peer.kind.name;
     let failed = |problem| format!("{name}, {} with {ranks} ranks: {problem}", suite.name());
-    match peer.run((suite, ranks), limit, &arguments) {
+    let ended = match launcher {
+        None => peer.run((suite, ranks), limit, &arguments),
+        Some(launcher) => launcher.run_preloaded(peer, (suite, ranks), limit, &arguments),
+    };
+    match ended {
         Ok(ended) => {
             eprint!(", {name} {:.1} s", ended.took.as_secs_f64());
             let rows = rows(suite, ranks, &ended);

@@ -8,7 +8,8 @@ use crate::arguments::Address;
 use crate::failure::{Failure, Outcome};
 use crate::process::real;
 use crate::text;
-use std::ffi::{CString, c_int};
+use std::collections::BTreeMap;
+use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
 
 /// The outcome of a function, which has raised the error.
@@ -38,6 +39,13 @@ pub fn is_between_groups(comm: usize) -> Outcome<bool> {
     let mut flag = 0;
     checked(real!(c"PMPI_Comm_test_inter", fn(usize, &mut c_int) -> c_int)(comm, &mut flag))?;
     Ok(flag != 0)
+}
+
+/// Whether this rank is the first of a communicator.
+pub fn is_first(comm: usize) -> bool {
+    let mut rank = -1;
+    let code = real!(c"PMPI_Comm_rank", fn(usize, &mut c_int) -> c_int)(comm, &mut rank);
+    (code, rank) == (MPI_SUCCESS, 0)
 }
 
 /// The ranks of `group` as ranks of `of`, if all are there.
@@ -164,27 +172,22 @@ pub enum Of {
     Communicator,
 }
 
-/// Whether the error handler of an object is `MPI_ERRORS_RETURN`.
-pub fn returns_errors(of: Of, object: usize) -> bool {
-    let mut handler = MPI_ERRHANDLER_NULL;
-    let code = match of {
-        Of::Window => {
-            real!(c"PMPI_Win_get_errhandler", fn(usize, &mut usize) -> c_int)(object, &mut handler)
-        }
-        Of::Communicator => {
-            real!(c"PMPI_Comm_get_errhandler", fn(usize, &mut usize) -> c_int)(object, &mut handler)
-        }
-    };
-    if code != MPI_SUCCESS {
-        return false;
+/// The other MPI's code for an error class, whose text becomes that sentence. There is one for each class.
+pub fn error_code(class: c_int, sentence: &str) -> c_int {
+    static CODES: Mutex<BTreeMap<c_int, c_int>> = Mutex::new(BTreeMap::new());
+    let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);
+    let code = *codes.entry(class).or_insert_with(|| {
+        let (add, mut code) = (real!(c"PMPI_Add_error_code", fn(c_int, &mut c_int) -> c_int), 0);
+        if add(class, &mut code) == MPI_SUCCESS { code } else { class }
+    });
+    if code != class {
+        let mut text = text::bytes_of(sentence);
+        text.truncate(MPI_MAX_ERROR_STRING as usize - 1);
+        text.push(0);
+        // The class has a text without it.
+        let _ = real!(c"PMPI_Add_error_string", fn(c_int, Address) -> c_int)(code, all(&mut text));
     }
-    let returns = handler == MPI_ERRORS_RETURN;
-    let free = real!(c"PMPI_Errhandler_free", fn(&mut usize) -> c_int);
-    if !(MPI_ERRHANDLER_NULL..=MPI_ERRORS_ABORT).contains(&handler) {
-        // The object has the handler still.
-        let _ = free(&mut handler);
-    }
-    returns
+    code
 }
 
 /// `MPI_Win_call_errhandler`, or that of communicators.

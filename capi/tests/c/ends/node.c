@@ -1,5 +1,5 @@
-/* Windows under another MPI with libonesided_node.so: those of one node are onesided's, others that MPI's. The argument is
-   how many ranks a node has, 0 if no window is to be onesided's. */
+/* Windows under another MPI with libonesided_node.so: those of one node are onesided's, others that MPI's. The first argument
+   is how many ranks a node has, 0 if no window is to be onesided's; the second one, how many MiB are too many for it. */
 
 #include "../check.h"
 
@@ -9,8 +9,8 @@ static void ignore(MPI_Win *win, int *code, ...)
     (void)code;
 }
 
-/* Whether a window is onesided's, which returns the class as the code, and reports the error. Another MPI returns codes of
-   its own, or none behind a handler of the program. (Intel MPI 2021.19 has no handler that returns.) */
+/* Whether a window is onesided's, whose errors have its sentences. (Intel MPI 2021.19 has no handler that returns; MPICH 5.0.2
+   forgets its errors behind a handler of the program.) */
 static int is_native(MPI_Win win)
 {
     MPI_Errhandler handler;
@@ -19,7 +19,9 @@ static int is_native(MPI_Win win)
     int code = MPI_Win_lock(-1, 0, 0, win);
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Errhandler_free(&handler));
-    return code == MPI_ERR_LOCKTYPE;
+    if (code != MPI_SUCCESS)
+        FAILS(MPI_ERR_LOCKTYPE, code);
+    return strstr(sentence(code), "MPI_Win_lock(lock_type=-1, ") != NULL;
 }
 
 /* A ring of puts, by each kind of synchronisation. */
@@ -144,6 +146,17 @@ static void layouts(MPI_Comm node)
     OK(MPI_Win_free(&win));
 }
 
+/* A part of each rank that has no place. */
+static void large(MPI_Aint bytes)
+{
+    long *part;
+    MPI_Win win;
+    OK(MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &part, &win));
+    EQUAL(is_native(win), 0);
+    use(win, MPI_COMM_WORLD, part);
+    OK(MPI_Win_free(&win));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -163,6 +176,8 @@ int main(int argc, char **argv)
     waits(node);
     RULE("datatypes");
     layouts(node);
+    if (argc > 2)
+        large((MPI_Aint)atoi(argv[2]) << 20);
     OK(MPI_Comm_free(&reversed));
     OK(MPI_Comm_free(&node));
     return end();
