@@ -53,11 +53,13 @@ impl Progress for Context {
     }
 
     fn polls(&self) -> bool {
-        self.foreign.is_some() || self.host.is_some()
+        self.foreign.is_some() || self.has_host
     }
 
     fn work(&self) -> bool {
-        self.host.iter().for_each(foreign::ForeignComm::help);
+        if self.has_host {
+            foreign::host().iter().for_each(foreign::ForeignComm::help);
+        }
         match (self.progress.get(), &self.foreign) {
             (Some(progress), _) => progress.work(self),
             (None, foreign) => {
@@ -74,8 +76,6 @@ pub(crate) struct Context {
     pub(crate) ranks: u32,
     /// The world of another MPI, if that carries what ranks exchange that do not share the segment.
     pub(crate) foreign: Option<foreign::ForeignComm>,
-    /// The ranks of the job in the MPI that the program itself uses, which makes progress in calls only.
-    pub(crate) host: Option<foreign::ForeignComm>,
     /// The first rank of the job that can share memory with this one.
     pub(crate) node: u32,
     pub(crate) sharers: Sharers,
@@ -102,6 +102,8 @@ pub(crate) struct Context {
     progress: OnceLock<&'static dyn ProgressEngine>,
     /// `rmarun --strict`
     is_strict: bool,
+    /// Whether the program itself uses another MPI, which makes progress in calls only.
+    has_host: bool,
     /// What this rank warns of if the program does not do it.
     expected: Mutex<BTreeMap<Expected, Warning>>,
 }
@@ -152,7 +154,7 @@ impl Context {
             rank: member.rank,
             ranks: member.ranks,
             foreign: member.foreign,
-            host: member.host,
+            has_host: member.host.inspect(foreign::ForeignComm::become_host).is_some(),
             node: member.node,
             sharers,
             launcher: member.launcher,

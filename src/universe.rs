@@ -4,6 +4,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::context::{Context, Left};
 use crate::error::{Error, Result};
+use crate::foreign::host;
 use crate::launch::{self, Membership};
 use crate::mail::{Sources, mail_of};
 use crate::prim::{Step, find_lines_by, has_binding, step};
@@ -85,7 +86,7 @@ impl Universe {
     /// In such a program: the handle of the other MPI's communicator of these ranks, in their order.
     #[doc(hidden)]
     pub fn host_comm(&self) -> Option<usize> {
-        self.world.context().host.map(|host| host.number())
+        host().map(|host| host.number())
     }
 
     fn enter(member: Membership) -> Result<Universe> {

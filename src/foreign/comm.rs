@@ -4,6 +4,15 @@ use super::abi::{self, Handle};
 use super::library::{self, checked, functions};
 use super::{ForeignError, ForeignResult};
 use std::ffi::c_int;
+use std::sync::OnceLock;
+
+/// See [`ForeignComm::become_host`].
+static HOST: OnceLock<ForeignComm> = OnceLock::new();
+
+/// The ranks of the job in the MPI that the program itself uses, if it does.
+pub(crate) fn host() -> Option<ForeignComm> {
+    HOST.get().copied()
+}
 
 /// A communicator of the other MPI, whose errors are returned. A copy is another handle of it.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +30,11 @@ impl ForeignComm {
         checked((functions().comm_size)(handle, &mut size))?;
         library::comm_returns_errors(handle)?;
         Ok(ForeignComm { handle, rank: rank as u32, size: size as u32 })
+    }
+
+    /// These are the ranks of the job in the MPI that the program itself uses. The first call counts.
+    pub(crate) fn become_host(&self) {
+        let _ = HOST.set(*self);
     }
 
     /// The handle as a number.

@@ -41,7 +41,7 @@ mod window;
 use crate::error::{Error, Place};
 
 pub(crate) use attached::{AttachedRun, AttachmentHold};
-pub(crate) use comm::ForeignComm;
+pub(crate) use comm::{ForeignComm, host};
 pub(crate) use library::{
     ForeignDuplicate, ForeignMessage, ForeignPart, adopt, end_job_at_exit, join, leave_well,
     make_progress, progress,
