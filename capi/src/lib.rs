@@ -21,7 +21,7 @@
 //!   onesided-node compiles these sources as `libonesided_node.so`; [`process`]: functions by their names.
 //! - [`region`]: regions of the program in the trace.
 //! - [`entry`]: the first instructions of each function of C; [`line`](mod@line): the program's lines, for reports.
-//! - [`race`]: the program's own loads and stores, which its compiler reports; [`threads`]: what synchronises its threads.
+//! - `race`: the program's own loads and stores, which its compiler reports; `threads`: what synchronises its threads.
 //! - [`job`]: from `MPI_Init` to `MPI_Finalize`.
 
 #![cfg_attr(node, allow(dead_code, unused_imports, reason = "has only some of the functions of C"))]
