@@ -111,9 +111,8 @@ pub(crate) struct EventLog {
 struct EventWriter {
     block: usize,
     place: usize,
-    /// The state of the call that is open in that place, and its thread; zero if none is.
+    /// The state of the call that is open in that place; zero if none is.
     open: u32,
-    opened_by: u32,
     threads: u32,
     /// How many arrows begin in this rank.
     arrows: u64,
@@ -410,31 +409,24 @@ impl EventLog {
 
     /// Publishes an event of this thread.
     fn publish(&self, writer: &mut EventWriter, event: &TraceEvent) {
-        self.settle(writer);
-        if THREAD.get() == 0 {
-            self.begin_thread(writer);
-        }
-        self.append(writer, THREAD.get(), event);
+        let thread = self.thread(writer);
+        self.append(writer, thread, event);
     }
 
     /// A call of this thread begins, which usually ends before the next event: then one event has both.
     #[inline(always)]
     fn open(&self, writer: &mut EventWriter, begin: &TraceEvent) {
-        self.settle(writer);
-        if THREAD.get() == 0 {
-            self.begin_thread(writer);
-        }
+        let thread = self.thread(writer);
         let places = &self.ring.blocks[writer.block].places;
         let (here, behind) = (&places[writer.place], &places[writer.place + 1]);
-        writer.open = here.open(behind, THREAD.get(), begin);
-        writer.opened_by = THREAD.get();
+        writer.open = here.open(behind, thread, begin);
     }
 
     /// The call of this thread has ended.
     #[inline(always)]
     fn close(&self, writer: &mut EventWriter, time: u64) {
         let here = &self.ring.blocks[writer.block].places[writer.place];
-        let is_open = writer.open != 0 && writer.opened_by == THREAD.get();
+        let is_open = TracePlace::thread_of(writer.open) == THREAD.get();
         if is_open && here.close(writer.open, time) {
             writer.open = 0;
             self.advance(writer);
@@ -451,6 +443,16 @@ impl EventLog {
             writer.open = 0;
             self.advance(writer);
         }
+    }
+
+    /// The number of this thread, whose next event can be written now.
+    #[inline(always)]
+    fn thread(&self, writer: &mut EventWriter) -> u32 {
+        self.settle(writer);
+        if THREAD.get() == 0 {
+            self.begin_thread(writer);
+        }
+        THREAD.get()
     }
 
     /// The first event of a thread is its number.

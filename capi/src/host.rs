@@ -153,6 +153,11 @@ pub fn ours(win: MPI_Win) -> Option<MPI_Win> {
     WINDOWS.find(win.value()).map(MPI_Win::predefined)
 }
 
+/// That window itself.
+pub fn window(theirs: usize) -> Option<&'static Window> {
+    ours(MPI_Win::predefined(theirs))?.find_made()
+}
+
 /// Whether a window of the program is one of this library.
 #[inline]
 pub fn is_ours(win: MPI_Win) -> bool {
@@ -162,11 +167,6 @@ pub fn is_ours(win: MPI_Win) -> bool {
 /// Whether `keyval` is that of an attribute of which this library knows the value.
 pub fn has_attribute(keyval: c_int) -> bool {
     (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval)
-}
-
-/// The same of a call that is not in a hurry.
-pub fn window(theirs: usize) -> Option<&'static Window> {
-    ours(MPI_Win::predefined(theirs))?.find_made()
 }
 
 /// A datatype that the program has made in the other MPI.

@@ -53,10 +53,9 @@ impl CheckedWindow {
         let set = if self.has_one_lock { 1 } else { locks_of(&[all]) };
         let part = &self.parts[self.rank as usize];
         part.is_awaited.store(1);
-        self.alone_with(waiter, (self.rank, set), || {
-            part.is_awaited.store(0);
-            f()
-        })
+        let done = self.alone_with(waiter, (self.rank, set), f);
+        part.is_awaited.store(0);
+        done
     }
 }
 

@@ -156,7 +156,7 @@ pub(crate) struct PartWords {
     /// 1 while the owner waits in a call that it has compared the part for, and stores nothing. Changes under the locks of all
     /// pages.
     pub(crate) rests: Word32,
-    /// 1 while the owner waits for the locks of all pages. It orders nothing.
+    /// 1 while the owner waits for the locks of all pages, or has them. It orders nothing.
     pub(crate) is_awaited: Word32,
 }
 

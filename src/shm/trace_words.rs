@@ -88,6 +88,12 @@ impl TracePlace {
         true
     }
 
+    /// The thread of an event with that state; zero without an event.
+    #[inline(always)]
+    pub(crate) fn thread_of(state: u32) -> u32 {
+        state >> TracePlace::THREAD_SHIFT
+    }
+
     /// Whether it is the state of a call that has been neither settled nor closed.
     #[inline(always)]
     pub(crate) fn is_open(state: u32) -> bool {
@@ -108,7 +114,7 @@ impl TracePlace {
         let kind = state & ((1 << TracePlace::THREAD_SHIFT) - 1);
         let words = self.words.each_ref().map(Word64::load);
         let event = TraceEvent::read(kind, self.text.load(), words)?;
-        Some((state >> TracePlace::THREAD_SHIFT, event))
+        Some((TracePlace::thread_of(state), event))
     }
 }
 
