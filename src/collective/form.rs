@@ -8,7 +8,6 @@ use crate::call::Call;
 use crate::comm::{CollectiveEntry, Comm, Description, Staged};
 use crate::datatype::CommittedDatatype;
 use crate::error::Result;
-use std::mem::ManuallyDrop;
 use std::panic::Location;
 
 /// What a collective does on this rank.
@@ -77,6 +76,19 @@ impl<'c> Entered<'c> {
         Entered { comm, entry, stays: false }
     }
 
+    /// The place of one that is not entered.
+    #[inline(always)]
+    pub(super) fn none(comm: &'c Comm) -> Entered<'c> {
+        Entered { comm, entry: CollectiveEntry::default(), stays: true }
+    }
+
+    /// [`CollectiveEntry::start_alone`]
+    #[inline(always)]
+    pub(super) fn start_alone(&mut self, what: &Description) -> bool {
+        self.stays = !CollectiveEntry::start_alone(self.comm, what, &mut self.entry);
+        !self.stays
+    }
+
     pub(super) fn entry(&mut self) -> &mut CollectiveEntry {
         &mut self.entry
     }
@@ -87,11 +99,11 @@ impl<'c> Entered<'c> {
         self.entry
     }
 
-    /// Leaves it where nothing panics, without a drop.
+    /// Leaves it before it is dropped.
     #[inline(always)]
-    pub(super) fn leave(self) {
-        let entered = ManuallyDrop::new(self);
-        entered.entry.leave(entered.comm);
+    pub(super) fn leave(&mut self) {
+        self.stays = true;
+        self.entry.leave(self.comm);
     }
 }
 
@@ -213,9 +225,10 @@ impl<D: Has> ShortForm<D> {
         // The ranks may come to this barrier once more, and then not wait there.
         self.arrive(comm, entry, self.has_steps && comm.keeps_to_close())?;
         if !matches!(self.awaits, Awaits::All) && entry.may_go_ahead(comm) {
-            let taken = self.take_ahead(comm, entry, at);
-            entry.go_ahead(comm, taken.is_err())?;
-            return taken.map(|()| Completion::Done);
+            return match self.take_ahead(comm, entry, at) {
+                Ok(()) => entry.go_ahead(comm, false).map(|()| Completion::Done),
+                Err(error) => entry.go_ahead(comm, true).and(Err(error)),
+            };
         }
         entry.await_round(comm, self.call, at)?;
         entry.settle_before(comm, self.call, at)?;

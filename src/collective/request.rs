@@ -141,11 +141,14 @@ impl<B: Any> CollectiveRequest<B> {
     #[track_caller]
     #[inline(always)]
     pub fn finish(mut self) -> Result<B> {
+        if self.is_over() { Ok(nothing().expect("it returns nothing")) } else { self.wait() }
+    }
+
+    /// Whether it was complete when it was made, and has neither a result nor an error.
+    #[inline(always)]
+    pub fn is_over(&mut self) -> bool {
         let retained = self.retained.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match (&self.schedule, retained) {
-            (None, Some(None)) => Ok(nothing().expect("it returns nothing")),
-            _ => self.wait(),
-        }
+        self.schedule.is_none() && matches!(retained, Some(None))
     }
 
     /// The outcome, unless it has been taken.

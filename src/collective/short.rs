@@ -152,10 +152,9 @@ impl<D: Has> ShortForm<D> {
     pub(super) fn complete(
         &mut self,
         comm: &Comm,
-        entry: CollectiveEntry,
+        entered: &mut Entered<'_>,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let mut entered = Entered::new(comm, entry);
         self.meet(comm, entered.entry(), at)?;
         entered.leave();
         CollectiveEntry::report_earlier(comm)
@@ -170,13 +169,20 @@ pub(super) fn run<D: Has>(
     at: &'static Location<'static>,
 ) -> Option<Result<()>> {
     let form = form.as_mut()?;
-    let entry = CollectiveEntry::start_alone(comm, &form.what)?;
-    Some(comm.within(form.call, || {
+    let mut entered = Entered::none(comm);
+    if !entered.start_alone(&form.what) {
+        return None;
+    }
+    let done = comm.within(form.call, || {
         if let Some(statistics) = comm.context().statistics() {
             statistics.moves(form.length as u64, form.take.bytes());
         }
-        form.complete(comm, entry, at)
-    }))
+        form.complete(comm, &mut entered, at)
+    });
+    match done {
+        Ok(()) => Some(Ok(())),
+        Err(error) => Some(Err(error)),
+    }
 }
 
 /// A part of that many bytes for each rank.

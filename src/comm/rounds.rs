@@ -55,7 +55,10 @@ pub(super) struct Sequence {
     is_second_left: bool,
     /// Whether one that was started alone is under way.
     is_alone: bool,
-    slots: [CollectiveSlot; SLOTS],
+    /// Of each slot after the latest collective that this rank has left. Not beside each other: both are loaded from an
+    /// [`CollectiveEntry`] at once, and then one load would follow two stores.
+    rounds: [Round; SLOTS],
+    marks: [SlotMarks; SLOTS],
     /// The hash of the calls since number `chained_from`.
     chain: u64,
     chained_from: u64,
@@ -72,7 +75,8 @@ impl Default for Sequence {
             settled: 0,
             is_second_left: false,
             is_alone: false,
-            slots: [CollectiveSlot::default(); SLOTS],
+            rounds: [Round::default(); SLOTS],
+            marks: [SlotMarks::default(); SLOTS],
             chain: 0,
             chained_from: 0,
             mismatch: None,
@@ -80,27 +84,36 @@ impl Default for Sequence {
     }
 }
 
-/// A slot after the latest collective that this rank has left.
+/// What this rank remembers of a collective until it has settled it: the chain that it has staged, or zero, and whether it
+/// has [`SlotMarks::AHEAD`], [`SlotMarks::REPORTED`]. One word, as a [`Round`] is.
 #[derive(Clone, Copy, Debug, Default)]
-struct CollectiveSlot {
-    round: Round,
-    /// The chain that this rank has staged, or zero.
-    chain: u32,
-    /// Whether this rank has gone ahead and not settled it.
-    is_ahead: bool,
-    /// Whether it has reported that it does not agree with another rank.
-    is_reported: bool,
+struct SlotMarks(u64);
+
+impl SlotMarks {
+    /// It has gone ahead and not settled it.
+    const AHEAD: u64 = 1 << 32;
+    /// It has reported that it does not agree with another rank.
+    const REPORTED: u64 = 1 << 33;
+
+    fn chain(self) -> u32 {
+        self.0 as u32
+    }
+
+    fn has(self, mark: u64) -> bool {
+        self.0 & mark != 0
+    }
 }
 
 /// A collective that has entered its slot. Given back by [`CollectiveEntry::leave`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CollectiveEntry {
     /// Which of the communicator's collectives it is.
     pub(crate) number: u64,
     /// The first one that this rank had not settled when it entered.
     settled: u64,
     slot: usize,
-    state: CollectiveSlot,
+    round: Round,
+    marks: SlotMarks,
     /// Whether no other collective of this rank is under way.
     is_alone: bool,
     /// Whether this rank has arrived last, and has not rung the bells of those that do not wait there.
@@ -129,37 +142,39 @@ impl Sequence {
             number,
             settled: self.settled,
             slot,
-            state: self.slots[slot],
+            round: self.rounds[slot],
+            marks: self.marks[slot],
             is_alone: number == self.left,
             is_last: false,
         }
     }
 
-    /// Enters the next collective, with its chain, if no other is under way.
-    #[inline]
-    fn enter_alone(&mut self, what: &Description, slots: u64) -> Option<CollectiveEntry> {
+    /// Makes `entry` that of the next collective, with its chain, if no other is under way; whether it has.
+    #[inline(always)]
+    fn enter_alone(&mut self, what: &Description, slots: u64, entry: &mut CollectiveEntry) -> bool {
         debug_assert!(!what.is_paired(), "equal descriptions of pairs need not match");
         let number = self.next;
         if number != self.left || !self.can_enter(number) {
-            return None;
+            return false;
         }
         (self.next, self.entered, self.is_alone) = (number + 1, number + 1, true);
         if number.is_multiple_of(CHAINED) {
             (self.chain, self.chained_from) = (0, number);
         }
         self.chain = what.chained(self.chain);
-        Some(self.entry(number, slots).begun(Description::link(self.chain)))
+        *entry = self.entry(number, slots).begun(Description::link(self.chain));
+        true
     }
 
     fn leave(&mut self, entry: &CollectiveEntry) {
-        self.slots[entry.slot] = entry.state;
+        (self.rounds[entry.slot], self.marks[entry.slot]) = (entry.round, entry.marks);
         self.is_alone &= !entry.is_alone;
         if entry.number != self.left {
             self.is_second_left = true;
             return;
         }
         self.left += 1 + u64::from(std::mem::take(&mut self.is_second_left));
-        if self.settled == entry.number && !entry.state.is_ahead {
+        if self.settled == entry.number && !entry.marks.has(SlotMarks::AHEAD) {
             // A rank goes ahead in no collective beside one that is under way.
             self.settled = self.left;
         }
@@ -194,8 +209,7 @@ impl CollectiveEntry {
     /// The same of a collective that begins in that slot, with the chain that it stages, or zero.
     #[inline]
     fn begun(self, chain: u32) -> CollectiveEntry {
-        let round = self.state.round;
-        CollectiveEntry { state: CollectiveSlot { round, chain, ..Default::default() }, ..self }
+        CollectiveEntry { marks: SlotMarks(chain.into()), ..self }
     }
 
     #[inline]
@@ -204,15 +218,21 @@ impl CollectiveEntry {
     }
 
     /// Starts a collective and enters its slot, if no other of this rank is under way and a call with this
-    /// handle is not refused; otherwise nothing is done.
+    /// handle is not refused; otherwise nothing is done. Makes `entry`, which stays in its place, and returns whether it
+    /// has: a copy would load several fields at once that have just been stored one by one, as a [`Round`] explains.
     #[inline(always)]
-    pub(crate) fn start_alone(comm: &Comm, what: &Description) -> Option<CollectiveEntry> {
+    pub(crate) fn start_alone(
+        comm: &Comm,
+        what: &Description,
+        entry: &mut CollectiveEntry,
+    ) -> bool {
         let is_for_calls = matches!(comm.purpose, Purpose::Calls | Purpose::Waiting);
-        let slots = comm.inner.shared.as_ref()?.stages.slots();
+        let Some(shared) = &comm.inner.shared else { return false };
+        let slots = shared.stages.slots();
         if !is_for_calls || comm.is_freed() || is_forked() || comm.context().checker().is_some() {
-            return None;
+            return false;
         }
-        comm.inner.sequence.with(|sequence| sequence.enter_alone(what, slots))
+        comm.inner.sequence.with(|sequence| sequence.enter_alone(what, slots, entry))
     }
 
     /// Whether one that [`CollectiveEntry::start_alone`] has started is under way.
@@ -265,7 +285,7 @@ impl CollectiveEntry {
         at: &'static Location<'static>,
     ) -> Result<CollectiveEntry> {
         let slot = (number % Self::slots(comm)) as usize;
-        let before = Self::sequence(comm).slots[slot].round;
+        let before = Self::sequence(comm).rounds[slot];
         let describe = |record: &WaitRecord| {
             if let Some(shared) = &comm.inner.shared {
                 record.set(&Self::arrival_in(comm, shared, number, before));
@@ -309,7 +329,7 @@ impl CollectiveEntry {
     }
 
     /// Waits until this rank can stage `length` bytes for the collective that it has entered.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle_for(
         &self,
         comm: &Comm,
@@ -332,7 +352,7 @@ impl CollectiveEntry {
     }
 
     /// All ranks have arrived at the collective of `entry`, so at those before too: settles them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle_before(
         &self,
         comm: &Comm,
@@ -384,9 +404,9 @@ impl CollectiveEntry {
                 return Ok(());
             }
             let mut entry = sequence.entry(number, Self::slots(comm));
-            let is_reported = entry.state.is_reported;
+            let is_reported = entry.marks.has(SlotMarks::REPORTED);
             drop(sequence);
-            let compared = if entry.state.is_ahead {
+            let compared = if entry.marks.has(SlotMarks::AHEAD) {
                 entry.await_round(comm, call, at)?;
                 let staged = entry.staged(comm);
                 staged.own().and_then(|own| staged.check(&own))
@@ -418,21 +438,23 @@ impl CollectiveEntry {
 
     /// Whether a rank may go ahead in that collective. With survivors a call succeeds on all ranks or on
     /// none, so all wait.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn may_go_ahead(&self, comm: &Comm) -> bool {
         self.is_alone && !comm.keeps_to_close()
     }
 
     /// This rank does not wait for all to arrive. `is_reported`: it will report that ranks do not agree.
+    #[inline(always)]
     pub(crate) fn go_ahead(&mut self, comm: &Comm, is_reported: bool) -> Result<()> {
-        (self.state.is_ahead, self.state.is_reported) = (true, is_reported);
+        let reported = if is_reported { SlotMarks::REPORTED } else { 0 };
+        self.marks = SlotMarks(self.marks.0 | SlotMarks::AHEAD | reported);
         self.ring_others(comm)
     }
 
     /// Stages a description and a contribution of `length` bytes, of which `write` puts at most
     /// a chunk to the offset that is its argument; then arrives at the next barrier of the slot. What was in these
     /// buffers has been settled.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(
         &mut self,
         comm: &Comm,
@@ -444,7 +466,7 @@ impl CollectiveEntry {
         let slots = shared.slots(self.number);
         let words = arrivals_by(comm, shared, slots, self.number);
         let lost = |failed| comm.rank_failed(failed, comm.place(what.call()));
-        if words.is_given_up(comm.size(), self.state.round) {
+        if words.is_given_up(comm.size(), self.round) {
             // No barrier of this slot is passed any more; and others may still read what this rank
             // has staged before.
             return Err(lost(JobFailed));
@@ -454,14 +476,14 @@ impl CollectiveEntry {
         let (segment, slot) = (&comm.context().segment, &slots[stage.rank as usize]);
         let chunk = shared.chunk(stage, length as u64);
         let stage_all = || {
-            what.stage_in(slot, length, self.state.chain);
+            what.stage_in(slot, length, self.marks.chain());
             write(segment, chunk)?;
             if what.wants_ring() {
                 shared.words.rings.store(1);
             }
             Ok(())
         };
-        let (round, published) = (&mut self.state.round, Some(&slot.published));
+        let (round, published) = (&mut self.round, Some(&slot.published));
         let arrived = words.stage_and_arrive(comm.size(), round, stage_all, published)?;
         self.is_last = arrived.map_err(lost)?;
         // The other ranks have read it; it arrives while this rank waits for them.
@@ -472,14 +494,14 @@ impl CollectiveEntry {
     /// Arrives once more at the barrier of the slot, with what has been staged.
     pub(crate) fn arrive_again(&mut self, comm: &Comm, call: Call) -> Result<()> {
         let words = arrivals(comm, comm.shared()?, self.number);
-        let arrived = words.arrive(comm.size(), &mut self.state.round, None);
+        let arrived = words.arrive(comm.size(), &mut self.round, None);
         let lost = |failed| comm.rank_failed(failed, comm.place(call));
         self.is_last = arrived.map_err(lost)?;
         Ok(())
     }
 
     /// Waits until `rank` has staged, in a call that the program has made at `at`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn await_rank(
         &self,
         comm: &Comm,
@@ -490,67 +512,76 @@ impl CollectiveEntry {
         let shared = comm.shared()?;
         let stage = StagingBuffer { rank, number: self.number };
         let published = &shared.slot(stage).published;
-        if sync::is_published(published, self.state.round) {
+        if sync::is_published(published, self.round) {
             // It is ahead, and its next one may be there, too.
             shared.slot(StagingBuffer { number: self.number + 1, ..stage }).published.expect_read();
             return Ok(());
         }
-        self.await_published(comm, published, call, at)
+        // By value, as to each call that is seldom made: an entry whose address is taken does not stay in registers.
+        (*self).await_published(comm, published, call, at)
     }
 
     #[inline(never)]
     fn await_published(
-        &self,
+        self,
         comm: &Comm,
         published: &ParkWord,
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
         let shared = comm.shared()?;
-        let before = self.state.round.before();
+        let before = self.round.before();
         let describe =
             |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, self.number, before));
         let waiter = comm.recording_waiter(at, &describe);
-        let passed = sync::await_published(published, self.state.round, &waiter);
+        let passed = sync::await_published(published, self.round, &waiter);
         passed.map_err(|failed| comm.rank_failed(failed, comm.place(call)))
     }
 
     /// Waits until all ranks have arrived, in a call that the program has made at `at`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn await_round(
         &mut self,
         comm: &Comm,
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        if !self.state.round.is_open() {
+        if !self.round.is_open() {
             return self.ring_others(comm);
         }
         let words = arrivals(comm, comm.shared()?, self.number);
         let lost = |failed| comm.rank_failed(failed, comm.place(call));
-        if let Some(passed) = words.try_pass(comm.size(), &mut self.state.round, false) {
+        if let Some(passed) = words.try_pass(comm.size(), &mut self.round, false) {
             passed.map_err(lost)?;
             return self.ring_others(comm);
         }
-        self.await_arrivals(comm, call, at)
+        let passed;
+        (self.round, passed) = (*self).await_arrivals(comm, call, at);
+        passed?;
+        self.ring_others(comm)
     }
 
+    /// Returns its round after that, too.
     #[inline(never)]
     fn await_arrivals(
-        &mut self,
+        self,
         comm: &Comm,
         call: Call,
         at: &'static Location<'static>,
-    ) -> Result<()> {
-        let (shared, number) = (comm.shared()?, self.number);
+    ) -> (Round, Result<()>) {
+        let (mut round, number) = (self.round, self.number);
+        let shared = match comm.shared() {
+            Ok(shared) => shared,
+            Err(error) => return (round, Err(error)),
+        };
         let words = arrivals(comm, shared, number);
         let lost = |failed| comm.rank_failed(failed, comm.place(call));
-        let before = self.state.round.before();
+        let before = round.before();
         let describe =
             |record: &WaitRecord| record.set(&Self::arrival_in(comm, shared, number, before));
         let waiter = comm.recording_waiter(at, &describe);
-        words.pass(comm.size(), &mut self.state.round, &waiter).map_err(lost)?;
-        self.ring_others(comm)
+        let passed = words.pass(comm.size(), &mut round, &waiter).map_err(lost);
+        (round, passed)
     }
 
     /// [`CollectiveEntry::await_round`] without waiting: `None` as long as some ranks have not arrived.
@@ -560,7 +591,7 @@ impl CollectiveEntry {
             Err(error) => return Some(Err(error)),
         };
         let has_failed = comm.has_lost_any();
-        let passed = words.try_pass(comm.size(), &mut self.state.round, has_failed)?;
+        let passed = words.try_pass(comm.size(), &mut self.round, has_failed)?;
         let passed = passed.map_err(|failed| comm.rank_failed(failed, comm.place(call)));
         Some(passed.and_then(|()| self.ring_others(comm)))
     }
@@ -569,20 +600,20 @@ impl CollectiveEntry {
     #[cold]
     pub(crate) fn describe_round(&self, comm: &Comm, record: &WaitRecord) {
         if let Some(shared) = &comm.inner.shared {
-            let before = self.state.round.before();
+            let before = self.round.before();
             record.set(&Self::arrival_in(comm, shared, self.number, before));
         }
     }
 
     /// The last rank that has arrived rings the bells of those who do not wait at the barrier.
-    #[inline]
+    #[inline(always)]
     fn ring_others(&mut self, comm: &Comm) -> Result<()> {
         let is_last = std::mem::take(&mut self.is_last);
-        if !is_last || comm.shared()?.words.rings.load() == 0 { Ok(()) } else { self.ring(comm) }
+        if !is_last || comm.shared()?.words.rings.load() == 0 { Ok(()) } else { (*self).ring(comm) }
     }
 
     #[cold]
-    fn ring(&self, comm: &Comm) -> Result<()> {
+    fn ring(self, comm: &Comm) -> Result<()> {
         let (staged, own) = (self.staged(comm), comm.rank().0);
         for rank in (0..comm.size()).filter(|rank| *rank != own) {
             if staged.description(rank)?.wants_ring() {
@@ -651,8 +682,9 @@ impl CollectiveEntry {
     }
 
     /// What all ranks have staged for a collective that this rank has arrived at.
+    #[inline(always)]
     pub(crate) fn staged<'c>(&self, comm: &'c Comm) -> Staged<'c> {
-        let (number, round, chain) = (self.number, self.state.round.word(), self.state.chain);
+        let (number, round, chain) = (self.number, self.round.word(), self.marks.chain());
         Staged { comm, number, round, chain, alone: Vec::new(), stride: 0 }
     }
 }

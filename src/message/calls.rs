@@ -135,7 +135,7 @@ impl Comm {
         at: &'static Location<'static>,
     ) -> Result<()> {
         let (call, origin) = (Call::Send, Origin::of(from.into()));
-        if self.try_send(mode, Channel::Program, origin, dest, tag) {
+        if self.try_send(mode, Channel::Program, &origin, dest, tag) {
             return Ok(());
         }
         let bytes = origin.layout().bytes().unwrap_or(0);
@@ -289,7 +289,7 @@ impl Comm {
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1
     /// bytes; [`Error::NoMemory`]; [`Error::RankFailed`].
     #[doc(alias("MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend"))]
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn send_untyped(
         &self,
@@ -299,7 +299,7 @@ impl Comm {
         dest: Rank,
         tag: i32,
     ) -> Result<()> {
-        match self.try_send(mode, channel, origin, dest, tag) {
+        match self.try_send(mode, channel, &origin, dest, tag) {
             true => Ok(()),
             false => {
                 let (call, at) = (Call::Send, Location::caller());
@@ -319,7 +319,7 @@ impl Comm {
     /// [`Error::Peer`]; [`Error::Tag`]; [`Error::Reach`] for elements farther apart than 2⁶³ - 1 bytes;
     /// [`Error::RankFailed`].
     #[doc(alias = "MPI_Recv")]
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn receive_untyped(
         &self,
@@ -346,19 +346,19 @@ impl Comm {
         &self,
         mode: SendMode,
         channel: Channel,
-        origin: Origin<'_>,
+        origin: &Origin<'_>,
         dest: Rank,
         tag: i32,
     ) -> bool {
         let call = Some(Call::Send);
-        let sent = || send_eagerly(self.members(), call, channel, &origin, dest, tag);
+        let sent = || send_eagerly(self.members(), call, channel, origin, dest, tag);
         let is_plain = matches!(mode, SendMode::Standard | SendMode::Ready);
         is_plain && !self.is_freed() && sent().is_some()
     }
 
     /// The fast path of a receive: the status of a short message that arrives while this rank spins. `None` if it
     /// takes none; nothing has changed then.
-    #[inline]
+    #[inline(always)]
     fn try_receive(
         &self,
         channel: Channel,
@@ -521,7 +521,7 @@ impl Comm {
         // A short message goes first. What remains is a receive.
         let (origin, dest, send_tag) = from;
         let is_sent = may_receive()
-            && self.try_send(SendMode::Standard, Channel::Program, origin, dest, send_tag);
+            && self.try_send(SendMode::Standard, Channel::Program, &origin, dest, send_tag);
         if is_sent && let Some(status) = self.try_receive(Channel::Program, &mut into, source, tag)
         {
             return Ok(status);

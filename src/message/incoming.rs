@@ -6,13 +6,24 @@ use crate::ops::Incoming;
 use crate::shm::Segment;
 
 /// The outcome of a receive that looks at the queues itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TakenMessage {
-    /// A message with that envelope and that many bytes is in its buffer.
-    Message(Envelope, u64),
+    /// A message is in its buffer, with what [`MessageSource`] has.
+    Message,
     /// There is none yet.
     Nothing,
     /// The next record needs the slow path.
     Otherwise,
+}
+
+/// A message that has been taken. It is filled in its place: a copy would load several fields at once that have just been
+/// stored one by one, which waits for these and all earlier stores.
+#[derive(Default)]
+pub(super) struct MessageSource {
+    /// A rank of the job.
+    pub(super) rank: u32,
+    pub(super) tag: i32,
+    pub(super) bytes: u64,
 }
 
 impl Sources {
@@ -24,6 +35,7 @@ impl Sources {
         segment: &Segment,
         wanted: &Envelope,
         into: &mut Incoming,
+        from: &mut MessageSource,
     ) -> TakenMessage {
         let mut taken = TakenMessage::Otherwise;
         for source in &mut self.all {
@@ -50,7 +62,8 @@ impl Sources {
                 return TakenMessage::Otherwise;
             }
             source.pass(&record);
-            return TakenMessage::Message(envelope, bytes);
+            (from.rank, from.tag, from.bytes) = (source.sender, tag, bytes);
+            return TakenMessage::Message;
         }
         taken
     }

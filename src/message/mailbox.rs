@@ -5,7 +5,7 @@
 //! has not arrived yet, for every observer, and costs no copy.
 
 use super::driven::AllDriven;
-use super::incoming::TakenMessage;
+use super::incoming::{MessageSource, TakenMessage};
 use super::left::{not_completed, not_received};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::request::{found_long, publish_clock};
@@ -283,13 +283,14 @@ impl MailboxState {
         context: &Context,
         wanted: &Envelope,
         into: &mut Incoming,
+        from: &mut MessageSource,
     ) -> TakenMessage {
         let is_first =
             self.posted.is_empty() && self.unexpected.is_empty() && self.unsent_acks.is_empty();
         if !is_first {
             return TakenMessage::Otherwise;
         }
-        self.sources.take(&context.segment, wanted, into)
+        self.sources.take(&context.segment, wanted, into, from)
     }
 
     /// Whether the known queues have anything to drain, or may have.

@@ -1,6 +1,6 @@
 //! Receives (MPI-2.2 §3.2.4, §3.7.2).
 
-use super::incoming::TakenMessage;
+use super::incoming::{MessageSource, TakenMessage};
 use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
 use super::send::{is_sound, message_context};
@@ -78,7 +78,7 @@ pub(super) fn wanted(
 
 /// The message that a receive takes while this rank spins, if nothing is wrong and the communicator has
 /// not been freed.
-#[inline]
+#[inline(always)]
 pub(super) fn try_receive(
     of: &CommMembers,
     channel: Channel,
@@ -101,20 +101,17 @@ pub(super) fn try_receive(
     let wanted = Envelope { context: message_context(of, channel), source: from, tag };
     let peer = source.unwrap_or(Rank::NULL);
     let record = context.try_operation(Call::Receive, 0, peer, 0);
-    let mut taken = TakenMessage::Otherwise;
+    let (mut taken, mut from) = (TakenMessage::Otherwise, MessageSource::default());
     of.waiter().spin(1, || {
-        let took = |state: &mut MailboxState| state.take(context, &wanted, &mut into);
+        let took = |state: &mut MailboxState| state.take(context, &wanted, &mut into, &mut from);
         taken = mailbox.try_biased(took).unwrap_or(TakenMessage::Otherwise);
-        !matches!(taken, TakenMessage::Nothing)
+        taken != TakenMessage::Nothing
     });
-    if matches!(taken, TakenMessage::Message(..)) {
-        record.end()
-    } else {
-        record.begin_again()
-    }
-    let TakenMessage::Message(Envelope { source: from, tag, .. }, bytes) = taken else {
+    if taken != TakenMessage::Message {
+        record.begin_again();
         return None;
-    };
-    let source = source.or_else(|| of.rank_of_world(from)).unwrap_or(Rank::NULL);
-    Some(Status { source, tag, bytes, cancelled: false })
+    }
+    record.end();
+    let source = source.or_else(|| of.rank_of_world(from.rank)).unwrap_or(Rank::NULL);
+    Some(Status { source, tag: from.tag, bytes: from.bytes, cancelled: false })
 }

@@ -479,7 +479,7 @@ unsafe impl Sync for PackedElements {}
 
 impl PackedElements {
     /// `None` for a layout that reaches farther than can be represented.
-    #[inline]
+    #[inline(always)]
     fn of(start: *mut u8, layout: &Layout<'_>) -> Option<PackedElements> {
         let Some(bytes) = layout.plain().filter(|bytes| *bytes <= isize::MAX as usize) else {
             return PackedElements::of_scattered(start, layout);
@@ -527,6 +527,7 @@ pub(crate) struct Incoming(PackedElements);
 
 impl Outgoing {
     /// `None` for a layout that reaches farther than can be represented.
+    #[inline(always)]
     pub(crate) fn of(origin: &Origin<'_>) -> Option<Outgoing> {
         PackedElements::of(origin.start.cast_mut(), &origin.layout).map(Outgoing)
     }
@@ -578,6 +579,7 @@ impl Outgoing {
 
 impl Incoming {
     /// `None` for a layout that reaches farther than can be represented.
+    #[inline(always)]
     pub(crate) fn of(origin: &OriginMut<'_>) -> Option<Incoming> {
         PackedElements::of(origin.start, &origin.layout).map(Incoming)
     }
@@ -588,7 +590,7 @@ impl Incoming {
     }
 
     /// Copies `bytes` packed bytes, at most its capacity, from `offset` of the segment.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn unpack_from(&mut self, segment: &Segment, offset: u64, bytes: u64) -> Result<()> {
         let from = segment.mapping().at(offset, bytes).filter(|_| bytes <= self.0.bytes);
         let from = from.ok_or_else(no_offset)?;
@@ -645,6 +647,7 @@ impl Incoming {
 
     /// # Safety
     /// `from` is valid for reads of `bytes` bytes, and no entry lies there.
+    #[inline]
     unsafe fn unpack_at(&mut self, from: *const u8, bytes: u64) {
         if bytes == 0 {
             return;

@@ -45,53 +45,80 @@ pub(super) fn count(word: u32) -> u32 {
     word.wrapping_mul(PER_STEP)
 }
 
-/// This rank's side of a barrier: the latest round in which it arrived.
+/// This rank's side of a barrier: the latest round in which it arrived. One word, which is stored and loaded as a whole:
+/// a load of several fields that were stored one by one waits until all stores before it have reached the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Round {
-    /// Modulo 2³²; the first is 1.
-    number: u32,
-    /// Whether this rank knows that the round is cancelled.
-    lost: bool,
-    /// Whether this rank has arrived without having seen that the round is complete.
-    open: bool,
-}
+pub struct Round(u64);
+
+/// This rank knows that the round is cancelled.
+const LOST: u64 = 1 << 32;
+/// This rank has arrived without having seen that the round is complete.
+const OPEN: u64 = 1 << 33;
 
 impl Round {
-    /// Distinguishes the barriers on the same words.
-    #[allow(dead_code, reason = "for reports; the models write none")]
+    /// Distinguishes the barriers on the same words; modulo 2³², the first is 1.
+    #[inline]
     pub fn number(self) -> u32 {
-        self.number
+        self.0 as u32
+    }
+
+    #[inline]
+    fn with_number(self, number: u32) -> Round {
+        Round(self.0 & !u64::from(u32::MAX) | u64::from(number))
+    }
+
+    #[inline]
+    fn is_lost(self) -> bool {
+        self.0 & LOST != 0
+    }
+
+    /// This rank has arrived in it, and has seen that it is complete unless it `is_open`.
+    #[inline]
+    fn arrived(self, is_open: bool) -> Round {
+        Round(self.0 & !OPEN | if is_open { OPEN } else { 0 })
+    }
+
+    /// This rank has passed it, or learnt that it is cancelled.
+    #[inline]
+    fn ended(self, is_lost: bool) -> Round {
+        Round(u64::from(self.number()) | if is_lost { LOST } else { 0 })
     }
 
     /// What a rank publishes that arrives in this round; one or two flipped bits make no other round's.
     #[inline]
     pub fn word(self) -> u32 {
-        self.number.wrapping_mul(STEP)
+        self.number().wrapping_mul(STEP)
     }
 
     /// Whether this rank has still to pass it, or to learn that it is cancelled.
     #[inline]
     #[allow(dead_code, reason = "the models always pass")]
     pub fn is_open(self) -> bool {
-        self.open || self.lost
+        self.0 & (OPEN | LOST) != 0
+    }
+
+    /// Whether this rank has arrived without having seen that it is complete.
+    #[inline]
+    fn awaits_others(self) -> bool {
+        self.0 & OPEN != 0
     }
 
     /// The arrivals of that many ranks that complete this round and all before it.
     #[inline]
     pub(super) fn completed(self, ranks: u32) -> u32 {
-        self.number.wrapping_mul(ranks)
+        self.number().wrapping_mul(ranks)
     }
 
     /// The round after this one.
     #[inline]
     pub fn next(self) -> Round {
-        Round { number: self.number.wrapping_add(1), ..self }
+        self.with_number(self.number().wrapping_add(1))
     }
 
     /// The round before this one.
     #[allow(dead_code, reason = "for reports; the models write none")]
     pub fn before(self) -> Round {
-        Round { number: self.number.wrapping_sub(1), ..self }
+        self.with_number(self.number().wrapping_sub(1))
     }
 }
 
@@ -121,7 +148,7 @@ impl Round {
 
     /// What is subtracted when this round is cancelled.
     fn given_up(self) -> u32 {
-        GIVEN_UP[(self.number % 2) as usize]
+        GIVEN_UP[(self.number() % 2) as usize]
     }
 
     /// [`Round::ahead`] if this round is cancelled.
@@ -196,20 +223,18 @@ impl<'w> Barrier<'w> {
     /// The first half of an arrival: is counted. The rank that completes the round does not wake the others.
     #[inline]
     pub fn count_in(self, ranks: u32, round: &mut Round) -> Result<bool, JobFailed> {
-        if round.lost {
+        if round.is_lost() {
             return Err(JobFailed);
         }
         let arrived = &self.words.arrived.0;
-        *round = round.next();
+        *round = round.next().arrived(true);
         if planted(Fault::BarrierReset) {
-            round.number = 1;
+            *round = round.with_number(1);
             if count(arrived.add(STEP)) + 1 == ranks {
                 arrived.store_and_wake(0);
             }
-            round.open = true;
             return Ok(false);
         }
-        round.open = true;
         let mut arrivals = 1;
         if let Some(tree) = self.tree {
             match tree.combine(ranks, *round) {
@@ -218,8 +243,9 @@ impl<'w> Barrier<'w> {
             }
         }
         let before = count(arrived.add(STEP.wrapping_mul(arrivals)));
-        round.open = before.wrapping_add(arrivals) != round.completed(ranks);
-        Ok(!round.open)
+        let is_complete = before.wrapping_add(arrivals) == round.completed(ranks);
+        *round = round.arrived(!is_complete);
+        Ok(is_complete)
     }
 
     /// The barrier in which a rank waits that entered it in round `before`, and its arrivals.
@@ -244,7 +270,7 @@ impl<'w> Barrier<'w> {
         waiter: &Waiter<'_>,
     ) -> Result<(), JobFailed> {
         let passed = self.pass(ranks, *round, waiter);
-        (round.open, round.lost) = (false, passed.is_err());
+        *round = round.ended(passed.is_err());
         passed
     }
 
@@ -312,7 +338,7 @@ pub fn fence<'w>(
     let words = words.into();
     // No rank is more than one fence ahead, so an arrival is never counted for a later fence than
     // its own. Only after an `ArriveOnly` fence may other ranks not have arrived yet.
-    if round.open && !planted(Fault::RunsAhead) {
+    if round.awaits_others() && !planted(Fault::RunsAhead) {
         words.pass_or_lose(ranks, round, waiter)?;
     }
     let is_published = !planted(Fault::AnnouncedUnpublished) && !planted(Fault::Unannounced);
@@ -474,10 +500,10 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
                 is_last
             }
             Arrivals::Each { own, all, rings, asleep } => {
-                if round.lost {
+                if round.is_lost() {
                     return Err(JobFailed);
                 }
-                *round = Round { open: true, ..round.next() };
+                *round = round.next().arrived(true);
                 all[own as usize].as_ref().store_and_wake(round.word());
                 proc_sync(ProcSync::CollectiveArrive);
                 // A full barrier between the change of this word and the looks at the others, and whether a rank has
@@ -491,7 +517,7 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
                 if is_last && wakes {
                     asleep.add_and_wake(1);
                 }
-                round.open = !is_last;
+                *round = round.arrived(!is_last);
                 is_last
             }
         };
@@ -504,10 +530,10 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
     /// The second half. Blocks until all `ranks` have arrived.
     #[inline]
     pub fn pass(self, ranks: u32, round: &mut Round, waiter: &Waiter<'_>) -> Result<(), JobFailed> {
-        if round.lost {
+        if round.is_lost() {
             return Err(JobFailed);
         }
-        if round.open {
+        if round.awaits_others() {
             match self {
                 Arrivals::Counted(words) => words.pass_or_lose(ranks, round, waiter)?,
                 Arrivals::Each { own, all, asleep, .. } => {
@@ -518,7 +544,7 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
                         have_all_published(own, all, *round)
                     };
                     let passed = waiter.until(&asleep.arrived.0, ready);
-                    (round.open, round.lost) = (false, passed.is_err());
+                    *round = round.ended(passed.is_err());
                     passed?;
                 }
             }
@@ -536,10 +562,10 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
         round: &mut Round,
         has_failed: bool,
     ) -> Option<Result<(), JobFailed>> {
-        if round.lost {
+        if round.is_lost() {
             return Some(Err(JobFailed));
         }
-        if round.open {
+        if round.awaits_others() {
             let outcome = match self {
                 Arrivals::Counted(Barrier { tree: Some(tree), .. }) if !has_failed => {
                     tree.is_released(*round).then_some(Ok(()))
@@ -554,7 +580,7 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
                 (None, Arrivals::Each { .. }) if has_failed => Err(JobFailed),
                 (outcome, _) => outcome?,
             };
-            (round.open, round.lost) = (false, passed.is_err());
+            *round = round.ended(passed.is_err());
             if passed.is_err() {
                 return Some(passed);
             }
@@ -571,7 +597,7 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
             let count = words.count();
             [round, round.next()].iter().any(|round| round.cancelled(ranks, count).is_some())
         };
-        round.lost || matches!(self, Arrivals::Counted(words) if is_cancelled(words))
+        round.is_lost() || matches!(self, Arrivals::Counted(words) if is_cancelled(words))
     }
 
     /// [`Barrier::expect_arrival`]

@@ -25,7 +25,7 @@ struct Buffer {
 }
 
 impl Buffer {
-    #[inline]
+    #[inline(always)]
     fn new<C: Number>(start: Address, count: C, datatype: MPI_Datatype) -> Outcome<Buffer> {
         let count = elements(count)?;
         let datatype = usable(of_elements(count, datatype))?;
@@ -60,7 +60,7 @@ struct Peer {
 }
 
 impl Peer {
-    #[inline]
+    #[inline(always)]
     fn destination(handle: MPI_Comm, rank: c_int, tag: c_int) -> Outcome<Peer> {
         let comm = handle.get()?;
         let rank = comm.peer(rank)?;
@@ -68,7 +68,7 @@ impl Peer {
         Ok(Peer { handle, comm, rank: Some(rank), tag: Some(tag) })
     }
 
-    #[inline]
+    #[inline(always)]
     fn source(handle: MPI_Comm, rank: c_int, tag: c_int) -> Outcome<Peer> {
         if rank != MPI_ANY_SOURCE && tag != MPI_ANY_TAG {
             return Peer::destination(handle, rank, tag);
@@ -116,7 +116,7 @@ impl Peer {
     }
 
     /// Ends a blocking receive from this peer.
-    #[inline]
+    #[inline(always)]
     fn received(&self, received: onesided::Result<Status>, status: Ptr<MPI_Status>) -> Outcome {
         match received {
             Ok(received) => status::set(status, &self.comm.translated(received)),
