@@ -374,9 +374,15 @@ impl Context {
         self.statistics()?.log()
     }
 
+    /// Whether this process takes part in barriers of all ranks.
+    #[inline(always)]
+    pub(crate) fn takes_part(&self) -> bool {
+        self.shards.take_part()
+    }
+
     /// Whether this thread may be preferred by mutexes: not where every call takes its slow path.
     pub(crate) fn may_prefer(&self) -> bool {
-        self.shards.take_part() && !self.is_observed()
+        self.takes_part() && !self.is_observed()
     }
 
     /// What tools read of this rank.

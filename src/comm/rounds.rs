@@ -200,7 +200,8 @@ fn arrivals_by<'s>(
     let slot = (number & (shared.stages.slots() - 1)) as usize;
     if slots.len() <= MOST_WITHOUT_COUNTER && !comm.keeps_to_close() {
         let asleep = &words.barriers[slot];
-        return Arrivals::Each { own, all: slots, rings: &words.rings, asleep };
+        let takes_part = comm.context().takes_part();
+        return Arrivals::Each { own, all: slots, rings: &words.rings, asleep, takes_part };
     }
     Arrivals::Counted(shared.barrier(slot, own))
 }
@@ -479,7 +480,7 @@ impl CollectiveEntry {
             what.stage_in(slot, length, self.marks.chain());
             write(segment, chunk)?;
             if what.wants_ring() {
-                shared.words.rings.store(1);
+                sync::expect_ring(&shared.words.rings);
             }
             Ok(())
         };

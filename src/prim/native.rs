@@ -342,6 +342,10 @@ impl Contention {
     }
 }
 
+/// The first looks of a wait at one word come without a pause of the processor, which takes as long as a cache line from
+/// another core.
+const EAGER_LOOKS: u32 = 32;
+
 /// Steps of a [`Backoff::hold_off`]: 127 pauses of the processor, each step twice as many as the one before.
 const HOLD_OFF: u32 = 7;
 /// Times in a row that a rank holds off. Then it looks all the time, so that it does not starve.
@@ -508,19 +512,28 @@ impl Backoff {
         }
     }
 
+    #[inline]
     pub(super) fn next(&self, tier: &mut Tier) -> WaitStep {
+        if tier.looks < EAGER_LOOKS.min(tier.spins) {
+            tier.looks += 1;
+            return WaitStep::Spun;
+        }
+        self.next_pausing(tier)
+    }
+
+    fn next_pausing(&self, tier: &mut Tier) -> WaitStep {
         tier.looks += 1;
         if tier.looks <= tier.spins {
-            let backoff = Spin::new();
-            backoff.spin();
+            Spin::new().spin();
             return WaitStep::Spun;
         }
         self.next_slowly(tier)
     }
 
-    /// [`Backoff::next`] for a rank that polls and does not sleep: whether it looks again.
+    /// [`Backoff::next`] for a rank that polls and does not sleep: whether it looks again. What it looks at is written
+    /// by several stores, so it pauses between its looks: each one may take the line away.
     pub(super) fn polls(&self, tier: &mut Tier) -> bool {
-        match self.next(tier) {
+        match self.next_pausing(tier) {
             WaitStep::Spun => true,
             WaitStep::Again => tier.spins == 0 && tier.yields <= POLLS,
             WaitStep::Sleep => false,

@@ -18,9 +18,9 @@ fn succeeds(command: c_long) -> bool {
     unsafe { syscall(SYS_membarrier, command, 0 as c_long, 0 as c_long) == 0 }
 }
 
-/// Registers this process for the barriers of all ranks; returns whether that succeeded.
+/// Registers this process for the barriers of all ranks, and executes one; returns whether both succeeded.
 pub fn take_part() -> bool {
-    succeeds(REGISTER_GLOBAL_EXPEDITED)
+    succeeds(REGISTER_GLOBAL_EXPEDITED) && barrier_of_all()
 }
 
 /// Executes one such barrier; returns whether that succeeded.

@@ -53,8 +53,8 @@ pub enum Site {
     CollectivePre,
     /// Collectives of a communicator, after PROC_SYNC: the staged contributions can be read.
     CollectivePost,
-    /// Collectives of two ranks, after PROC_SYNC and before the look at the other rank's word: of two that
-    /// arrive, one sees the other. A full barrier.
+    /// Collectives of a few ranks, after PROC_SYNC and before the look whether another one sleeps or has to be rung; and
+    /// before the look at their words: of two that arrive, one sees the other. A full barrier.
     EachArrived,
     /// Carry: between the count of a barrier's tree that this rank has completed and the one above.
     ArrivalCarry,

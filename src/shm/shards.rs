@@ -123,6 +123,7 @@ impl Shards {
     }
 
     /// Whether this process takes part in the barriers of all ranks.
+    #[inline(always)]
     pub(crate) fn take_part(&self) -> bool {
         self.takes_part
     }

@@ -21,8 +21,8 @@
 
 use super::{Line, MAX_RANKS, Tree};
 use crate::prim::{
-    Fault, JobFailed, ParkWord, ProcSync, Site, Waiter, Word32, mem_sync, mem_sync_beside, planted,
-    proc_sync,
+    Fault, JobFailed, ParkWord, ProcSync, Site, Waiter, Word32, mem_sync, mem_sync_beside,
+    mem_sync_of_all, planted, proc_sync,
 };
 
 /// Arrivals since the creation of the window or communicator, modulo 2³², each counted as [`STEP`].
@@ -409,6 +409,9 @@ pub enum Arrivals<'w, S = ParkWord> {
         rings: &'w Word32,
         /// Where the others sleep until all have arrived.
         asleep: &'w BarrierWords,
+        /// Whether this process takes part in barriers of all ranks: it then publishes by a plain store, and leaves the
+        /// price to the ranks that sleep or are rung.
+        takes_part: bool,
     },
 }
 
@@ -419,6 +422,17 @@ impl<S> Clone for Arrivals<'_, S> {
 }
 
 impl<S> Copy for Arrivals<'_, S> {}
+
+/// Records in `rings`, before this rank arrives, that it has to be rung. Each rank that arrives sees that, or is seen.
+#[cold]
+pub fn expect_ring(rings: &Word32) {
+    if rings.load() == 0 {
+        rings.store(1);
+        // Publishes the word before this rank looks who has arrived; pairs with EachArrived of every other rank. Fails
+        // without it: models/collective.rs, `rung, each`.
+        mem_sync_of_all(Site::EachArrived);
+    }
+}
 
 /// The words of the other ranks.
 #[inline]
@@ -499,21 +513,31 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
                 published.into_iter().for_each(ParkWord::wake_all);
                 is_last
             }
-            Arrivals::Each { own, all, rings, asleep } => {
+            Arrivals::Each { own, all, rings, asleep, takes_part } => {
                 if round.is_lost() {
                     return Err(JobFailed);
                 }
                 *round = round.next().arrived(true);
-                all[own as usize].as_ref().store_and_wake(round.word());
+                let word = all[own as usize].as_ref();
+                if takes_part {
+                    word.release_and_wake(round.word());
+                } else {
+                    word.store_and_wake(round.word());
+                }
                 proc_sync(ProcSync::CollectiveArrive);
-                // A full barrier between the change of this word and the looks at the others, and whether a rank has
-                // to be rung or sleeps; pairs with itself, and with ParkWaiter, on the other ranks. So the last of
-                // them sees all. Fails without it, or as a weaker one: models/collective.rs, `rung, each`.
+                // A full barrier between the change of this word and the look whether a rank sleeps or has to be rung;
+                // pairs with ParkBarrier and with `expect_ring` of that rank, which are barriers of all ranks. Fails
+                // without it, or as a weaker one: models/collective.rs, `rung, each`.
                 mem_sync_beside(Site::EachArrived);
                 let asleep = &asleep.arrived.0;
                 // A rank that wakes none does not take the lines of the others.
                 let wakes = asleep.has_sleepers();
-                let is_last = (wakes || rings.load() != 0) && have_all_published(own, all, *round);
+                let is_last = (wakes || rings.load() != 0) && {
+                    // The same between that change and the looks at the words of the others; pairs with itself. So the
+                    // last of them sees all.
+                    mem_sync(Site::EachArrived);
+                    have_all_published(own, all, *round)
+                };
                 if is_last && wakes {
                     asleep.add_and_wake(1);
                 }
@@ -543,7 +567,7 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
                         mem_sync(Site::CollectivePost);
                         have_all_published(own, all, *round)
                     };
-                    let passed = waiter.until(&asleep.arrived.0, ready);
+                    let passed = waiter.until_left(&asleep.arrived.0, ready);
                     *round = round.ended(passed.is_err());
                     passed?;
                 }
@@ -645,7 +669,7 @@ pub fn await_published(
     waiter: &Waiter<'_>,
 ) -> Result<(), JobFailed> {
     if !is_published(word, round) {
-        waiter.until(word, |now| now == round.word())?;
+        waiter.until_left(word, |now| now == round.word())?;
         passed_collective();
     }
     Ok(())

@@ -23,8 +23,8 @@ use crate::prim::CachePadded;
 
 #[allow(unused_imports, reason = "`collective` is for the models")]
 pub use barrier::{
-    Arrivals, Barrier, BarrierWords, FenceKind, Round, await_published, collective, fence,
-    first_unsettled, first_unsettled_buffer, is_published, passed,
+    Arrivals, Barrier, BarrierWords, FenceKind, Round, await_published, collective, expect_ring,
+    fence, first_unsettled, first_unsettled_buffer, is_published, passed,
 };
 pub use exclusion::{Exclusion, Sharing};
 #[allow(unused_imports, reason = "the simulator has no other MPI")]

@@ -5,7 +5,7 @@ use crate::prim::{JobFailed, ParkWord, Word32};
 use crate::sync::channel::MailWords;
 use crate::sync::{
     Arrivals, Barrier, BarrierWords, Round, Tree, TreeLine, await_published, collective,
-    first_unsettled, first_unsettled_buffer, tree_lines,
+    expect_ring, first_unsettled, first_unsettled_buffer, tree_lines,
 };
 use crate::world::{Data, Job, each, passed, run};
 
@@ -88,7 +88,8 @@ impl Words {
             return Arrivals::Counted(self.barrier(slot, me));
         }
         let (own, all) = (me as u32, &self.published[slot][..]);
-        Arrivals::Each { own, all, rings: &self.rings, asleep: &self.barriers[slot] }
+        let (rings, asleep) = (&self.rings, &self.barriers[slot]);
+        Arrivals::Each { own, all, rings, asleep, takes_part: true }
     }
 }
 
@@ -146,7 +147,7 @@ fn rung(words: fn(usize, usize) -> Words, ranks: usize, chunks: usize) {
             let (words, round) = (w.words.arrivals(slot, me), &mut rounds[slot]);
             w.slots[me][slot].set(chunk as u32 + 1);
             if me == 0 {
-                w.words.rings.store(1);
+                expect_ring(&w.words.rings);
             }
             let is_last = words.arrive(ranks, round, None).expect("no rank fails");
             if me == 0 {
