@@ -260,22 +260,23 @@ impl Request {
         }
     }
 
-    /// Waits for it. The status of an inactive request is empty.
-    pub fn wait(&self) -> Outcome<MPI_Status> {
+    /// Waits for it, if it is active.
+    pub fn wait(&self) -> Outcome<Option<MPI_Status>> {
         // The lock is free while it waits: another thread may look at the state.
         let state = std::mem::replace(&mut *self.state(), State::Inactive);
         match state {
-            State::Inactive => Ok(status::EMPTY),
+            State::Inactive => return Ok(None),
             State::Complete(outcome) => outcome,
             State::Active(work) => work.wait(&self.belonging),
         }
+        .map(Some)
         .map_err(|failure| failure.of(self.belonging.owner()))
     }
 
     /// The outcome of an active request that is complete, which does not change it
     /// (`MPI_Request_get_status`).
     pub fn status(&self) -> Outcome<MPI_Status> {
-        let outcome = self.wait();
+        let outcome = self.wait().map(|status| status.unwrap_or(status::EMPTY));
         *self.state() = State::Complete(outcome.clone());
         outcome
     }

@@ -5,7 +5,7 @@
 //! continues; the first thread looks again before it leaves if it finds the note.
 
 use super::mailbox::Mailbox;
-use super::request::{RequestParts, await_slot};
+use super::request::await_slot;
 use super::{MessageRequest, Status};
 use crate::call::Call;
 use crate::error::Result;
@@ -142,33 +142,25 @@ impl Mailbox {
 impl MessageRequest {
     /// [`MessageRequest::is_complete`] without a look at what has arrived.
     pub(crate) fn is_done(&self) -> bool {
-        match *self.parts() {
-            RequestParts::Slot(slot) => {
-                let mailbox = Mailbox::of(self.comm.context());
-                mailbox.map_or(true, |mailbox| mailbox.lock().slots.is_done(slot))
-                    || self.comm.has_lost_any()
-            }
-            RequestParts::Complete(_) | RequestParts::Taken => true,
-        }
+        let Some((comm, slot)) = self.under_way() else { return true };
+        let mailbox = Mailbox::of(comm.context());
+        mailbox.map_or(true, |mailbox| mailbox.lock().slots.is_done(slot)) || comm.has_lost_any()
     }
 
     /// Its buffer returns to the caller, although it may not be done.
     pub(crate) fn give_up(&self) {
-        let parts = std::mem::replace(&mut *self.parts(), RequestParts::Taken);
-        if let (RequestParts::Slot(slot), Ok(mailbox)) = (parts, Mailbox::of(self.comm.context())) {
-            mailbox.give_up(self.comm.members(), slot);
+        if let Some((comm, slot)) = self.take_under_way()
+            && let Ok(mailbox) = Mailbox::of(comm.context())
+        {
+            mailbox.give_up(comm.members(), slot);
         }
     }
 
     /// The outcome of a request that is done, as part of another call.
     pub(crate) fn outcome(&self, call: Call) -> Result<Status> {
-        let parts = std::mem::replace(&mut *self.parts(), RequestParts::Taken);
-        match parts {
-            RequestParts::Taken => Ok(Status::NOTHING),
-            RequestParts::Complete(status) => Ok(status),
-            RequestParts::Slot(slot) => {
-                await_slot(self.comm.members(), call, slot, Location::caller())
-            }
-        }
+        let known = self.known_status();
+        self.take_under_way().map_or(Ok(known), |(comm, slot)| {
+            await_slot(comm.members(), call, slot, Location::caller())
+        })
     }
 }

@@ -57,7 +57,7 @@ impl Message {
         let comm = self.comm.clone();
         comm.within(Call::Receive, || {
             let Some((envelope, message)) = self.found.take() else {
-                return Ok(MessageRequest::complete(&comm, Status::NOTHING));
+                return Ok(MessageRequest::complete(Status::NOTHING));
             };
             let found = |_: &mut MailboxState| Some((envelope, message));
             let slot = post_for(comm.members(), Call::Receive, &into, envelope, found)?;

@@ -13,12 +13,11 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::mail::damaged;
-use crate::prim::{Awaited, AwaitedKind};
+use crate::prim::{Awaited, AwaitedKind, Word32};
 use crate::shm::{AllocError, is_forked};
 use crate::statistics::Statistics;
 use std::fmt;
 use std::panic::Location;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A send or a receive under way (`MPI_Request`, MPI-2.2 §3.7).
 ///
@@ -44,47 +43,61 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// # });
 /// ```
 pub struct MessageRequest {
-    pub(super) comm: Comm,
-    parts: Mutex<RequestParts>,
+    begun: Begun,
+    /// Whether its outcome has been taken.
+    taken: Word32,
 }
 
-/// The state of a request.
-#[derive(Clone, Copy)]
-pub(super) enum RequestParts {
-    /// It was complete from the beginning.
+/// How a request began.
+enum Begun {
+    /// It was complete.
     Complete(Status),
-    /// It is, or was, in the process's table.
-    Slot(Slot),
-    /// Its outcome has been taken.
-    Taken,
+    /// It went to the process's table.
+    UnderWay(Comm, Slot),
 }
 
 impl MessageRequest {
-    pub(super) fn complete(comm: &Comm, status: Status) -> MessageRequest {
-        MessageRequest { comm: comm.clone(), parts: Mutex::new(RequestParts::Complete(status)) }
+    pub(super) fn complete(status: Status) -> MessageRequest {
+        MessageRequest { begun: Begun::Complete(status), taken: Word32::default() }
     }
 
     pub(super) fn pending(comm: &Comm, slot: Slot) -> MessageRequest {
-        MessageRequest { comm: comm.for_requests(), parts: Mutex::new(RequestParts::Slot(slot)) }
+        let begun = Begun::UnderWay(comm.for_requests(), slot);
+        MessageRequest { begun, taken: Word32::default() }
     }
 
     /// The request of a place in the process's table; without one, nothing moves.
     pub(super) fn of(comm: &Comm, slot: Option<Slot>) -> MessageRequest {
         match slot {
             Some(slot) => MessageRequest::pending(comm, slot),
-            None => MessageRequest::complete(comm, Status::NOTHING),
+            None => MessageRequest::complete(Status::NOTHING),
         }
     }
 
-    pub(super) fn parts(&self) -> MutexGuard<'_, RequestParts> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn is_taken(&self) -> bool {
+        self.taken.load() != 0
     }
 
-    /// Its place in the process's table, unless its outcome has been taken or it needs none.
-    pub(super) fn slot(&self) -> Option<Slot> {
-        match *self.parts() {
-            RequestParts::Slot(slot) => Some(slot),
-            RequestParts::Complete(_) | RequestParts::Taken => None,
+    /// Its communicator and its place in the process's table, unless its outcome has been taken or it needs none.
+    pub(super) fn under_way(&self) -> Option<(&Comm, Slot)> {
+        match &self.begun {
+            Begun::UnderWay(comm, slot) if !self.is_taken() => Some((comm, *slot)),
+            _ => None,
+        }
+    }
+
+    /// The same. Its outcome is taken from now on.
+    pub(super) fn take_under_way(&self) -> Option<(&Comm, Slot)> {
+        let under_way = self.under_way();
+        self.taken.store(1);
+        under_way
+    }
+
+    /// The status of a request that was complete when it began; an empty one if its outcome has been taken.
+    pub(super) fn known_status(&self) -> Status {
+        match self.begun {
+            Begun::Complete(status) if !self.is_taken() => status,
+            _ => Status::NOTHING,
         }
     }
 
@@ -93,18 +106,16 @@ impl MessageRequest {
     /// Local; never blocks. A request whose communicator has lost a rank is complete too: its
     /// outcome is then the error.
     pub fn is_complete(&self) -> bool {
-        let parts = *self.parts();
-        let RequestParts::Slot(slot) = parts else { return true };
+        let Some((comm, slot)) = self.under_way() else { return true };
         // `wait` returns the error.
-        is_forked() || look_for(self.comm.members(), slot).unwrap_or(true)
+        is_forked() || look_for(comm.members(), slot).unwrap_or(true)
     }
 
     /// Whether no thread accesses the buffer any more. Unlike [`MessageRequest::is_complete`], false for
     /// a request that will never be complete.
     pub(super) fn is_settled(&self) -> bool {
-        let parts = *self.parts();
-        let RequestParts::Slot(slot) = parts else { return true };
-        !is_forked() && Mailbox::of(self.comm.context()).is_ok_and(|m| m.lock().slots.is_done(slot))
+        let Some((comm, slot)) = self.under_way() else { return true };
+        !is_forked() && Mailbox::of(comm.context()).is_ok_and(|m| m.lock().slots.is_done(slot))
     }
 
     /// The outcome, once, when it is complete; `None` before, and after.
@@ -115,7 +126,7 @@ impl MessageRequest {
     /// [`Error::Truncated`]; [`Error::RankFailed`]; [`Error::NoMemory`] if neither rank can reach the
     /// other's memory and the segment has none left.
     pub fn take(&self) -> Option<Result<Status>> {
-        if matches!(*self.parts(), RequestParts::Taken) || !self.is_complete() {
+        if self.is_taken() || !self.is_complete() {
             return None;
         }
         Some(self.finish(Call::MessageTest, Location::caller()))
@@ -137,15 +148,11 @@ impl MessageRequest {
     }
 
     fn finish(&self, call: Call, at: &'static Location<'static>) -> Result<Status> {
-        let parts = *self.parts();
-        let status = match parts {
-            RequestParts::Taken => return Ok(Status::NOTHING),
-            RequestParts::Complete(status) => Ok(status),
-            RequestParts::Slot(slot) => {
-                self.comm.within(call, || await_slot(self.comm.members(), call, slot, at))
-            }
+        let status = match self.under_way() {
+            None => Ok(self.known_status()),
+            Some((comm, slot)) => comm.within(call, || await_slot(comm.members(), call, slot, at)),
         };
-        *self.parts() = RequestParts::Taken;
+        self.taken.store(1);
         status
     }
 
@@ -155,9 +162,8 @@ impl MessageRequest {
     /// Local; never blocks.
     #[doc(alias = "MPI_Cancel")]
     pub fn cancel(&self) {
-        let parts = *self.parts();
-        let RequestParts::Slot(slot) = parts else { return };
-        let Ok(mailbox) = Mailbox::of(self.comm.context()) else { return };
+        let Some((comm, slot)) = self.under_way() else { return };
+        let Ok(mailbox) = Mailbox::of(comm.context()) else { return };
         if is_forked() {
             return;
         }
@@ -178,9 +184,8 @@ impl MessageRequest {
 
 impl Drop for MessageRequest {
     fn drop(&mut self) {
-        let parts = *self.parts();
-        if let (RequestParts::Slot(slot), false) = (parts, is_forked())
-            && let Ok(mailbox) = Mailbox::of(self.comm.context())
+        if let (Some((comm, slot)), false) = (self.under_way(), is_forked())
+            && let Ok(mailbox) = Mailbox::of(comm.context())
         {
             mailbox.lock().slots.forget(slot);
         }
@@ -189,10 +194,10 @@ impl Drop for MessageRequest {
 
 impl fmt::Debug for MessageRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match *self.parts() {
-            RequestParts::Complete(_) => "MessageRequest(complete)",
-            RequestParts::Slot(_) => "MessageRequest(under way)",
-            RequestParts::Taken => "MessageRequest(taken)",
+        f.write_str(match self.begun {
+            _ if self.is_taken() => "MessageRequest(taken)",
+            Begun::Complete(_) => "MessageRequest(complete)",
+            Begun::UnderWay(..) => "MessageRequest(under way)",
         })
     }
 }

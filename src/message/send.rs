@@ -130,7 +130,7 @@ pub(super) enum Sent {
 impl Sent {
     pub(super) fn request(self, comm: &Comm) -> MessageRequest {
         match self {
-            Sent::Now(status) => MessageRequest::complete(comm, status),
+            Sent::Now(status) => MessageRequest::complete(status),
             Sent::Later(slot) => MessageRequest::pending(comm, slot),
         }
     }

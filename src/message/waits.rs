@@ -95,15 +95,14 @@ impl MessageRequest {
     /// The ranks of the world that it waits for: the wait ends after one of them has acted. Local; does
     /// not block.
     pub fn waits_for(&self) -> Vec<u32> {
-        let (Some(slot), Ok(mailbox)) = (self.slot(), Mailbox::of(self.comm.context())) else {
-            return Vec::new();
-        };
+        let Some((comm, slot)) = self.under_way() else { return Vec::new() };
+        let Ok(mailbox) = Mailbox::of(comm.context()) else { return Vec::new() };
         match mailbox.lock().slots.stage(slot) {
             Some(
                 RequestStage::Posted { wanted: envelope, .. }
                 | RequestStage::Promised { envelope, .. },
             ) => match envelope.source {
-                Envelope::ANY_SOURCE => self.comm.world_ranks().to_vec(),
+                Envelope::ANY_SOURCE => comm.world_ranks().to_vec(),
                 source => vec![source],
             },
             Some(RequestStage::Offered { to, .. }) => vec![*to],

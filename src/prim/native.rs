@@ -512,19 +512,12 @@ impl Backoff {
         }
     }
 
-    #[inline]
     pub(super) fn next(&self, tier: &mut Tier) -> WaitStep {
-        if tier.looks < EAGER_LOOKS.min(tier.spins) {
-            tier.looks += 1;
-            return WaitStep::Spun;
-        }
-        self.next_pausing(tier)
-    }
-
-    fn next_pausing(&self, tier: &mut Tier) -> WaitStep {
         tier.looks += 1;
         if tier.looks <= tier.spins {
-            Spin::new().spin();
+            if tier.looks > EAGER_LOOKS {
+                Spin::new().spin();
+            }
             return WaitStep::Spun;
         }
         self.next_slowly(tier)
@@ -533,7 +526,10 @@ impl Backoff {
     /// [`Backoff::next`] for a rank that polls and does not sleep: whether it looks again. What it looks at is written
     /// by several stores, so it pauses between its looks: each one may take the line away.
     pub(super) fn polls(&self, tier: &mut Tier) -> bool {
-        match self.next_pausing(tier) {
+        if tier.looks < EAGER_LOOKS.min(tier.spins) {
+            Spin::new().spin();
+        }
+        match self.next(tier) {
             WaitStep::Spun => true,
             WaitStep::Again => tier.spins == 0 && tier.yields <= POLLS,
             WaitStep::Sleep => false,

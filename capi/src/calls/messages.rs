@@ -452,7 +452,7 @@ pub fn mrecv<C: Number>(
     status: Ptr<MPI_Status>,
 ) -> Outcome {
     let receive = receive_matched(message, Buffer::new(buf, count, datatype)?)?;
-    status::conclude(status, receive.wait())
+    status::conclude(status, receive.wait().map(|status| status.unwrap_or(status::EMPTY)))
 }
 
 /// `MPI_Imrecv`

@@ -10,6 +10,8 @@ use crate::request::Request;
 use crate::status;
 use onesided::engine::Waits;
 use std::ffi::c_int;
+use std::iter;
+use std::ops::Range;
 
 /// A request of an array, or nothing for `MPI_REQUEST_NULL`.
 fn find(handle: MPI_Request) -> Outcome<Option<&'static Request>> {
@@ -23,6 +25,11 @@ fn length(count: c_int) -> Outcome<usize> {
 }
 
 /// The requests of an array, which are all valid.
+fn check_all(count: usize, requests: Ptr<MPI_Request>) -> Outcome {
+    (0..count).try_for_each(|k| find(requests.get_at(k)?).map(drop))
+}
+
+/// The same.
 fn all(count: c_int, requests: Ptr<MPI_Request>) -> Outcome<Vec<Option<&'static Request>>> {
     requests.list(length(count)?)?.into_iter().map(find).collect()
 }
@@ -33,10 +40,8 @@ type Ended = Outcome<Option<MPI_Status>>;
 /// Waits for a request of an array, which is then null or inactive.
 fn finish(requests: Ptr<MPI_Request>, k: usize) -> Ended {
     let handle = requests.get_at(k)?;
-    let Some(request) = find(handle)?.filter(|request| request.is_active()) else {
-        return Ok(None);
-    };
-    let outcome = request.wait().map(Some);
+    let Some(request) = find(handle)? else { return Ok(None) };
+    let outcome = request.wait();
     if request.is_persistent() {
         return outcome;
     }
@@ -60,12 +65,12 @@ fn set_one(place: Ptr<MPI_Status>, ended: Ended) -> Outcome {
     }
 }
 
-/// Writes the outcomes of several requests. If one has failed, all statuses have an error;
-/// otherwise those of requests that were active have none (MPI-4.1 §3.7.5).
-fn set_all(statuses: Ptr<MPI_Status>, all: Vec<Ended>) -> Outcome {
+/// Writes the outcomes of several requests to the statuses from the `first` on. If one has failed, all of these have an
+/// error; otherwise those of requests that were active have none (MPI-4.1 §3.7.5).
+fn set_all(statuses: Ptr<MPI_Status>, first: usize, all: Vec<Ended>) -> Outcome {
     let any_failed = all.iter().any(Result::is_err);
     let mut failed = None;
-    for (k, ended) in all.into_iter().enumerate() {
+    for (k, ended) in (first..).zip(all) {
         let (status, error) = match &ended {
             Ok(status) => (*status, MPI_SUCCESS),
             Err(failure) => (failure.status, failure.code),
@@ -101,16 +106,37 @@ pub fn test(request: Ptr<MPI_Request>, flag: Ptr<c_int>, status: Ptr<MPI_Status>
 
 /// Waits for all requests of an array.
 fn finish_all(count: usize, requests: Ptr<MPI_Request>, statuses: Ptr<MPI_Status>) -> Outcome {
-    set_all(statuses, (0..count).map(|k| finish(requests, k)).collect())
+    for k in 0..count {
+        match finish(requests, k) {
+            Ok(_) if statuses.is_ignored() => {}
+            Ok(Some(status)) => status::set_at(statuses, k, status)?,
+            Ok(None) => statuses.set_at(k, status::EMPTY)?,
+            failed => return finish_others(k..count, requests, statuses, failed),
+        }
+    }
+    Ok(())
+}
+
+/// The rest of [`finish_all`], of which the first one has `failed`: all statuses have an error.
+#[cold]
+fn finish_others(
+    rest: Range<usize>,
+    requests: Ptr<MPI_Request>,
+    statuses: Ptr<MPI_Status>,
+    failed: Ended,
+) -> Outcome {
+    for k in (0..rest.start).filter(|_| !statuses.is_ignored()) {
+        statuses.set_at(k, MPI_Status { error: MPI_SUCCESS, ..statuses.get_at(k)? })?;
+    }
+    let others = (rest.start + 1..rest.end).map(|k| finish(requests, k));
+    set_all(statuses, rest.start, iter::once(failed).chain(others).collect())
 }
 
 /// `MPI_Waitall`
 pub fn waitall(count: c_int, requests: Ptr<MPI_Request>, statuses: Ptr<MPI_Status>) -> Outcome {
-    if count == 0 {
-        return Ok(());
-    }
-    all(count, requests)?;
-    finish_all(length(count)?, requests, statuses)
+    let count = length(count)?;
+    check_all(count, requests)?;
+    finish_all(count, requests, statuses)
 }
 
 /// `MPI_Testall`
@@ -224,7 +250,7 @@ fn finish_some(
     statuses: Ptr<MPI_Status>,
 ) -> Outcome {
     let complete = set_complete(pending, outcount, indices)?;
-    set_all(statuses, complete.into_iter().map(|k| finish(requests, k)).collect())
+    set_all(statuses, 0, complete.into_iter().map(|k| finish(requests, k)).collect())
 }
 
 /// `MPI_Waitsome`
@@ -325,7 +351,7 @@ pub fn request_get_status_some(
 ) -> Outcome {
     let pending = looked_at(incount, requests)?;
     let complete = set_complete(&pending, outcount, indices)?;
-    set_all(statuses, complete.into_iter().map(|k| look(pending[k])).collect())
+    set_all(statuses, 0, complete.into_iter().map(|k| look(pending[k])).collect())
 }
 
 /// `MPI_Request_get_status_all`
@@ -338,7 +364,7 @@ pub fn request_get_status_all(
     let pending = looked_at(count, requests)?;
     let done = pending.iter().flatten().all(|request| request.is_complete());
     flag.set(done.into())?;
-    if done { set_all(statuses, pending.into_iter().map(look).collect()) } else { Ok(()) }
+    if done { set_all(statuses, 0, pending.into_iter().map(look).collect()) } else { Ok(()) }
 }
 
 /// `MPI_Start`
