@@ -420,6 +420,7 @@ impl EventLog {
         let places = &self.ring.blocks[writer.block].places;
         let (here, behind) = (&places[writer.place], &places[writer.place + 1]);
         writer.open = here.open(behind, thread, begin);
+        TracePlace::expect(places, writer.place);
     }
 
     /// The call of this thread has ended.
