@@ -5,6 +5,7 @@
 
 mod encoder;
 mod mean;
+mod packets;
 pub mod schema;
 
 use crate::launch::{Job, TraceReader, monotonic};

@@ -1,9 +1,11 @@
 //! Encodes the events of the ranks in Perfetto's trace format.
 //!
 //! Each rank is a process with a track for each of its threads, and a sequence of packets. Names are interned: a packet
-//! that uses one first defines it for the later ones of its sequence.
+//! that uses one first defines it for the later ones of its sequence. The time of most packets is the difference from the
+//! one before in their sequence, by an incremental clock.
 
 use super::mean::MeanOverTime;
+use super::packets::{EncodedPackets, Ends};
 use super::schema::{
     BuiltinClock, Clock, ClockSnapshot, CounterDescriptor, CounterUnit, DebugAnnotation, EventType,
     INCREMENTAL_STATE_CLEARED, InternedData, InternedName, InternedString, NEEDS_INCREMENTAL_STATE,
@@ -12,12 +14,8 @@ use super::schema::{
 };
 use crate::Call;
 use crate::launch::TraceEvent;
-use crate::mixer::Mixer;
 use prost::Message;
-use prost::encoding::{encode_varint, encoded_len_varint};
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// The names of arguments, whose numbers begin with 1.
 const ARGUMENTS: [&str; 4] = ["window", "target", "bytes", "line"];
@@ -31,6 +29,8 @@ const WAIT: usize = 256;
 
 /// Encodes packets one behind the other.
 pub struct Encoder {
+    /// When it began.
+    begun: u64,
     ranks: Vec<RankTrack>,
     /// How many calls wait.
     waiting: MeanOverTime,
@@ -70,8 +70,10 @@ struct RankTrack {
     /// When its latest event was, and when its latest wait ended.
     latest: u64,
     waited: u64,
+    /// The time of the latest packet by the clock of its sequence.
+    clock: u64,
     /// Ends of slices, and whole slices, that have been encoded.
-    encoded: HashMap<Ends, EncodedEnds, BuildHasherDefault<Mixer>>,
+    encoded: EncodedPackets,
 }
 
 /// The beginning of a call that may send.
@@ -86,12 +88,12 @@ struct Sending {
 
 /// The beginning of a slice: the number of its name, and its arguments. A text of number zero is none.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Beginning {
-    name: u64,
-    window: u64,
-    target: Option<u32>,
-    bytes: Option<u64>,
-    line: u64,
+pub struct Beginning {
+    pub name: u64,
+    pub window: u64,
+    pub target: Option<u32>,
+    pub bytes: Option<u64>,
+    pub line: u64,
 }
 
 impl Beginning {
@@ -112,81 +114,14 @@ impl Beginning {
     }
 }
 
-/// The ends of a slice of that thread that belong to one event.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ends {
-    Begin(u32, Beginning),
-    End(u32),
-    Both(u32, Beginning),
-}
-
-impl Hash for Ends {
-    /// In one step, because there are some for each event.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let (kind, thread, begins) = match *self {
-            Ends::Begin(thread, begins) => (0, thread, begins),
-            Ends::End(thread) => (0, thread, Beginning::default()),
-            Ends::Both(thread, begins) => (1, thread, begins),
-        };
-        let Beginning { name, window, target, bytes, line } = begins;
-        let target = target.map_or(0, |target| u64::from(target) + 1) << 32;
-        let bytes = bytes.unwrap_or(0).rotate_left(44);
-        let key = u64::from(thread) << 1 ^ name << 8 ^ window << 20 ^ target ^ bytes ^ line ^ kind;
-        state.write_u64(key);
-    }
-}
-
-/// A packet for each end of a slice, one or both, without definitions and arrows. With other times they differ in nothing
-/// else.
-#[derive(Clone, Copy)]
-struct EncodedEnds {
-    packets: [u8; EncodedEnds::BYTES],
-    len: usize,
-    /// Where the second packet begins.
-    second: usize,
-    /// The length of a time.
-    time: usize,
-}
-
-impl EncodedEnds {
-    const BYTES: usize = 96;
-    /// How many a rank has at most.
-    const AT_MOST: usize = 256;
-    /// Where the time is: behind the key and the length of the packet, and its own key.
-    const TIME: usize = 3;
-
-    /// Of these packets, of which the second begins there, if they are short, and the times are equally long.
-    fn new(encoded: &[u8], second: usize, times: &[u64]) -> Option<EncodedEnds> {
-        let mut packets = [0; EncodedEnds::BYTES];
-        packets.get_mut(..encoded.len())?.copy_from_slice(encoded);
-        let time = encoded_len_varint(*times.first()?);
-        let ends = EncodedEnds { packets, len: encoded.len(), second, time };
-        times.iter().all(|time| encoded_len_varint(*time) == ends.time).then_some(ends)
-    }
-
-    /// Appends them with these times, unless one is longer or shorter than those that they have.
-    #[inline(always)]
-    fn append<const ENDS: usize>(&self, times: [u64; ENDS], bytes: &mut Vec<u8>) -> bool {
-        if times.iter().any(|time| encoded_len_varint(*time) != self.time) {
-            return false;
-        }
-        let start = bytes.len();
-        // Whole, because a copy of known length is faster.
-        bytes.extend_from_slice(&self.packets);
-        bytes.truncate(start + self.len);
-        for (packet, time) in [start, start + self.second].into_iter().zip(times) {
-            let at = packet + EncodedEnds::TIME;
-            encode_varint(time, &mut &mut bytes[at..at + self.time]);
-        }
-        true
-    }
-}
-
 /// The first thread of a rank, whose events need not name their track.
 const FIRST: u32 = 1;
 
 /// In place of a thread: the track of the memory of a rank's windows.
 const MEMORY: u32 = u32::MAX;
+
+/// The clock of a rank's sequence: nanoseconds since the packet before. The first of the numbers for such clocks.
+const SINCE_BEFORE: u32 = 64;
 
 /// The tracks of the whole job: below those of all ranks.
 const WAITING: u64 = 1;
@@ -202,7 +137,7 @@ fn interned(iid: u64, name: &str) -> InternedName {
 }
 
 impl RankTrack {
-    fn new() -> RankTrack {
+    fn new(clock: u64) -> RankTrack {
         RankTrack {
             has_begun: false,
             definitions: None,
@@ -216,7 +151,8 @@ impl RankTrack {
             received: Vec::new(),
             latest: 0,
             waited: 0,
-            encoded: HashMap::default(),
+            clock,
+            encoded: EncodedPackets::default(),
         }
     }
 
@@ -265,12 +201,15 @@ impl RankTrack {
         Beginning { name, window: window.into(), target, bytes, line: 0 }
     }
 
-    fn remember(&mut self, ends: Ends, encoded: Option<EncodedEnds>) {
-        let Some(encoded) = encoded else { return };
-        if self.encoded.len() >= EncodedEnds::AT_MOST {
-            self.encoded.clear();
+    /// The time of its next packet, and the clock that it is by; `None` for that of its sequence, which never goes back.
+    fn time(&mut self, time: u64) -> (Option<u64>, Option<u32>) {
+        match time.checked_sub(self.clock) {
+            None => (Some(time), Some(BuiltinClock::Monotonic as u32)),
+            since => {
+                self.clock = time;
+                (since, None)
+            }
         }
-        self.encoded.insert(ends, encoded);
     }
 
     fn define_text(&mut self, iid: u64, text: Vec<u8>) {
@@ -282,21 +221,21 @@ impl RankTrack {
 impl Encoder {
     /// Of a job of that many ranks. The first packet relates the clock of the events to the others.
     pub fn new(ranks: u32) -> Encoder {
-        let ranks = (0..ranks).map(|_| RankTrack::new()).collect();
         let slice = Trace { packet: vec![TracePacket::default()] };
         let [waiting, in_flight] = [(); 2].map(|()| MeanOverTime::new());
-        let (has_counters, bytes) = (false, Vec::new());
-        let mut encoder = Encoder { ranks, waiting, in_flight, has_counters, bytes, slice };
         let clock = |id, builtin: BuiltinClock| {
             let now = clock_gettime(id);
-            let timestamp = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-            Clock { clock_id: Some(builtin as u32), timestamp: Some(timestamp) }
+            clock_at(builtin as u32, now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
         };
         let clocks = vec![
             clock(ClockId::Monotonic, BuiltinClock::Monotonic),
             clock(ClockId::Boottime, BuiltinClock::Boottime),
             clock(ClockId::Realtime, BuiltinClock::Realtime),
         ];
+        let begun = clocks[0].timestamp.unwrap_or_default();
+        let ranks = (0..ranks).map(|_| RankTrack::new(begun)).collect();
+        let (has_counters, bytes) = (false, Vec::new());
+        let mut encoder = Encoder { begun, ranks, waiting, in_flight, has_counters, bytes, slice };
         let primary_trace_clock = Some(BuiltinClock::Monotonic as i32);
         let clock_snapshot = Some(ClockSnapshot { clocks, primary_trace_clock });
         encode(TracePacket { clock_snapshot, ..TracePacket::default() }, &mut encoder.bytes);
@@ -327,7 +266,12 @@ impl Encoder {
                 process: Some(ProcessDescriptor { pid, process_name }),
                 ..TrackDescriptor::default()
             };
-            self.add_track(rank, first_packet(uuid(rank, FIRST), process));
+            self.add_track(rank, first_packet(uuid(rank, FIRST), SINCE_BEFORE, process));
+            // That of the first packet: a later one must not go back.
+            let since = Clock { is_incremental: Some(true), ..clock_at(SINCE_BEFORE, self.begun) };
+            let clocks = vec![clock_at(BuiltinClock::Monotonic as u32, self.begun), since];
+            let clock_snapshot = Some(ClockSnapshot { clocks, primary_trace_clock: None });
+            self.add_track(rank, TracePacket { clock_snapshot, ..TracePacket::default() });
         }
         let thread_name = Some(format!("thread {thread}"));
         let track = TrackDescriptor {
@@ -419,21 +363,22 @@ impl Encoder {
         if let Some(bytes) = begins.bytes.filter(|bytes| *bytes > 0) {
             self.in_flight.add(begun..ended, bytes as f64);
         }
-        let (ends, is_plain) = (Ends::Both(thread, begins), known.definitions.is_none());
-        if is_plain
-            && let Some(encoded) = known.encoded.get(&ends)
-            && encoded.append([begun, ended], &mut self.bytes)
+        let times = begun.checked_sub(known.clock).zip(ended.checked_sub(begun));
+        let times = times.filter(|_| known.definitions.is_none()).map(<[u64; 2]>::from);
+        let ends = times.map(|times| Ends::new(thread, Some(begins), times));
+        if let Some((ends, times)) = ends.as_ref().zip(times)
+            && known.encoded.append(ends, times, &mut self.bytes)
         {
+            known.clock = ended;
             return;
         }
         let start = self.bytes.len();
         self.add_slice((rank, thread), begun, Some(begins), &[]);
         let second = self.bytes.len() - start;
         self.add_slice((rank, thread), ended, None, &[]);
-        if is_plain {
-            let encoded = EncodedEnds::new(&self.bytes[start..], second, &[begun, ended]);
-            self.ranks[rank as usize].remember(ends, encoded);
-        }
+        let known = &mut self.ranks[rank as usize];
+        ends.into_iter()
+            .for_each(|ends| known.encoded.remember(ends, &self.bytes[start..], second));
     }
 
     fn end_call(&mut self, (rank, thread): (u32, u32), time: u64) {
@@ -496,8 +441,10 @@ impl Encoder {
             self.add_track(rank, TracePacket { track_descriptor, ..TracePacket::default() });
         }
         let track_event = Some(value(of_rank, bytes as f64));
-        let timestamp = Some(time);
-        self.add_track(rank, TracePacket { timestamp, track_event, ..TracePacket::default() });
+        let (timestamp, timestamp_clock_id) = self.ranks[rank as usize].time(time);
+        let packet =
+            TracePacket { timestamp, timestamp_clock_id, track_event, ..Default::default() };
+        self.add_track(rank, packet);
     }
 
     /// When the latest event of a rank was.
@@ -535,7 +482,7 @@ impl Encoder {
         if !std::mem::replace(&mut self.has_counters, true) {
             let waiting = counter(WAITING, "waiting ranks", CounterUnit::Count);
             let in_flight = counter(IN_FLIGHT, "bytes in flight", CounterUnit::SizeBytes);
-            packets.push(first_packet(WAITING, waiting));
+            packets.push(first_packet(WAITING, BuiltinClock::Monotonic as u32, waiting));
             let track_descriptor = Some(in_flight);
             packets.push(TracePacket { track_descriptor, ..TracePacket::default() });
         }
@@ -569,15 +516,16 @@ impl Encoder {
     ) {
         let known = &mut self.ranks[rank as usize];
         let is_plain = known.definitions.is_none() && arrows.is_empty();
-        let ends = begins.map_or(Ends::End(thread), |begins| Ends::Begin(thread, begins));
-        if is_plain
-            && let Some(encoded) = known.encoded.get(&ends)
-            && encoded.append([time], &mut self.bytes)
+        let since = time.checked_sub(known.clock).filter(|_| is_plain);
+        let ends = since.map(|since| Ends::new(thread, begins, [since]));
+        if let Some((ends, since)) = ends.as_ref().zip(since)
+            && known.encoded.append(ends, [since], &mut self.bytes)
         {
+            known.clock = time;
             return;
         }
         let packet = &mut self.slice.packet[0];
-        packet.timestamp = Some(time);
+        (packet.timestamp, packet.timestamp_clock_id) = known.time(time);
         packet.trusted_packet_sequence_id = Some(rank + 1);
         packet.sequence_flags = Some(NEEDS_INCREMENTAL_STATE);
         packet.interned_data = known.definitions.take();
@@ -597,9 +545,7 @@ impl Encoder {
         event.debug_annotations.extend(begins.into_iter().flat_map(Beginning::arguments));
         let start = self.bytes.len();
         self.slice.encode(&mut self.bytes).expect("a vector grows");
-        if is_plain {
-            known.remember(ends, EncodedEnds::new(&self.bytes[start..], 0, &[time]));
-        }
+        ends.into_iter().for_each(|ends| known.encoded.remember(ends, &self.bytes[start..], 0));
     }
 }
 
@@ -607,10 +553,16 @@ fn encode(packet: TracePacket, bytes: &mut Vec<u8>) {
     Trace { packet: vec![packet] }.encode(bytes).expect("a vector grows");
 }
 
-/// The first packet of a sequence, whose events are on that track where they name none. It describes a track.
-fn first_packet(track_uuid: u64, described: TrackDescriptor) -> TracePacket {
+/// The clock of that number shows that time.
+fn clock_at(clock_id: u32, timestamp: u64) -> Clock {
+    Clock { clock_id: Some(clock_id), timestamp: Some(timestamp), ..Clock::default() }
+}
+
+/// The first packet of a sequence, whose events are on that track, and their times by that clock, where they name none. It
+/// describes a track.
+fn first_packet(track_uuid: u64, clock: u32, described: TrackDescriptor) -> TracePacket {
     let track_event_defaults = Some(TrackEventDefaults { track_uuid: Some(track_uuid) });
-    let timestamp_clock_id = Some(BuiltinClock::Monotonic as u32);
+    let timestamp_clock_id = Some(clock);
     TracePacket {
         sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
         first_packet_on_sequence: Some(true),
@@ -680,6 +632,7 @@ mod tests {
         let events = (0..64).map(|shift| 1u64 << shift).chain(1000..2000).zip(calls.iter().cycle());
         let [mut once, mut anew] = [(); 2].map(|()| Encoder::new(1));
         anew.bytes.clone_from(&once.bytes);
+        [&mut once, &mut anew].map(|encoder| encoder.ranks[0].clock = 0);
         for (time, &(call, operation)) in events {
             for event in [
                 TraceEvent::Begin { time, call, window: 0, operation },
@@ -693,9 +646,7 @@ mod tests {
                 anew.event((0, 7), 1, event);
             }
         }
-        assert!(
-            once.ranks[0].encoded.len() > 2 && once.ranks[0].encoded.len() <= EncodedEnds::AT_MOST
-        );
+        assert!((3..=EncodedPackets::AT_MOST).contains(&once.ranks[0].encoded.len()));
         assert_eq!(once.bytes, anew.bytes);
     }
 }

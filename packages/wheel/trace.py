@@ -10,6 +10,8 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackEvent
 
+MONOTONIC = 3
+
 
 def check_known(message: Message) -> None:
     """Refuses fields that the schema does not have, or has with another type."""
@@ -27,11 +29,17 @@ def main(file: str, ranks: int, expected: list[str]) -> None:
     clocks = {clock.clock_id for clock in trace.packet[0].clock_snapshot.clocks}
     assert {1, 3, 6} <= clocks, f"the clocks of the first packet: {clocks}"
     names, defaults, processes, tracks = {}, {}, set(), set()
+    clock, now = {}, {}
     opened, latest, counts, begins, ends = Counter(), Counter(), Counter(), set(), set()
     for packet in trace.packet[1:]:
         sequence = packet.trusted_packet_sequence_id
         if packet.sequence_flags & TracePacket.SEQ_INCREMENTAL_STATE_CLEARED:
             defaults[sequence] = packet.trace_packet_defaults.track_event_defaults.track_uuid
+            clock[sequence] = packet.trace_packet_defaults.timestamp_clock_id
+        for one in packet.clock_snapshot.clocks:
+            if one.is_incremental:
+                assert 64 <= one.clock_id < 128, f"clock {one.clock_id} is not one of a sequence"
+                now[sequence, one.clock_id] = one.timestamp
         for name in packet.interned_data.event_names:
             names[sequence, name.iid] = name.name
         if packet.HasField("track_descriptor"):
@@ -40,13 +48,17 @@ def main(file: str, ranks: int, expected: list[str]) -> None:
                 processes.add(packet.track_descriptor.process.process_name)
         if not packet.HasField("track_event"):
             continue
-        event = packet.track_event
+        event, by = packet.track_event, packet.timestamp_clock_id or clock[sequence]
+        if by == MONOTONIC:
+            time = packet.timestamp
+        else:
+            time = now[sequence, by] = now[sequence, by] + packet.timestamp
         track = event.track_uuid or defaults[sequence]
         assert track in tracks, f"track {track} has no description"
         if event.type == TrackEvent.TYPE_COUNTER:
             continue
-        assert packet.timestamp >= latest[track], f"a slice of track {track} goes back in time"
-        latest[track] = packet.timestamp
+        assert time >= latest[track], f"a slice of track {track} goes back in time"
+        latest[track] = time
         if event.type == TrackEvent.TYPE_SLICE_BEGIN:
             opened[track] += 1
             counts[names[sequence, event.name_iid]] += 1

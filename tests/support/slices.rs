@@ -37,6 +37,35 @@ impl Slice {
 #[derive(Debug)]
 pub struct Slices(pub Vec<Slice>);
 
+/// The clocks of the sequences of packets.
+#[derive(Default)]
+struct Clocks {
+    /// The clock of packets that name none, and the latest time of the incremental one.
+    defaults: HashMap<u32, u32>,
+    latest: HashMap<u32, u64>,
+}
+
+impl Clocks {
+    /// When the next packet was, in nanoseconds of CLOCK_MONOTONIC.
+    fn time(&mut self, packet: &TracePacket) -> Option<u64> {
+        let sequence = packet.trusted_packet_sequence_id?;
+        let default = packet.trace_packet_defaults.as_ref().and_then(|one| one.timestamp_clock_id);
+        self.defaults.extend(default.map(|clock| (sequence, clock)));
+        let clocks = packet.clock_snapshot.iter().flat_map(|snapshot| &snapshot.clocks);
+        let since = clocks.filter(|clock| clock.is_incremental == Some(true));
+        self.latest.extend(since.map(|clock| (sequence, clock.timestamp.unwrap())));
+        let time = packet.timestamp?;
+        if packet.timestamp_clock_id.unwrap_or(self.defaults[&sequence]) == MONOTONIC {
+            return Some(time);
+        }
+        let latest = self.latest.get_mut(&sequence).expect("a snapshot of the clock");
+        *latest += time;
+        Some(*latest)
+    }
+}
+
+const MONOTONIC: u32 = schema::BuiltinClock::Monotonic as u32;
+
 /// What a sequence of packets has defined.
 #[derive(Default)]
 struct Definitions {
@@ -75,7 +104,9 @@ impl Slices {
         let (mut ranks, mut tracks) = (HashMap::new(), HashMap::new());
         let mut known: HashMap<u32, Definitions> = HashMap::new();
         let mut events: HashMap<u64, Vec<(u64, Edge)>> = HashMap::new();
+        let mut clocks = Clocks::default();
         for packet in &trace.packet {
+            let time = clocks.time(packet);
             let Some(sequence) = packet.trusted_packet_sequence_id else {
                 assert!(packet.clock_snapshot.is_some(), "{packet:?}");
                 continue;
@@ -106,8 +137,8 @@ impl Slices {
                     }
                 }
             }
-            if let Some((track, event)) = event_of(packet, definitions, &tracks) {
-                events.entry(track).or_default().push((packet.timestamp.unwrap(), event));
+            if let Some((track, event)) = event_of((time, packet), definitions, &tracks) {
+                events.entry(track).or_default().push((time.unwrap(), event));
             }
         }
         Slices(events.into_values().flat_map(nested).collect())
@@ -121,7 +152,7 @@ impl Slices {
 
 /// The track of an event, and what it is.
 fn event_of(
-    packet: &TracePacket,
+    (time, packet): (Option<u64>, &TracePacket),
     definitions: &Definitions,
     tracks: &HashMap<u64, u32>,
 ) -> Option<(u64, Edge)> {
@@ -140,7 +171,7 @@ fn event_of(
         rank: tracks[&thread],
         thread,
         name: definitions.events[&event.name_iid.unwrap()].clone(),
-        begin: packet.timestamp.unwrap(),
+        begin: time.unwrap(),
         end: None,
         inside: None,
         arguments: event.debug_annotations.iter().map(|one| definitions.argument(one)).collect(),
@@ -155,8 +186,9 @@ pub type Counters = BTreeMap<(String, Option<u32>), Vec<(u64, f64)>>;
 /// The counters of a trace.
 pub fn counters(trace: &Trace) -> Counters {
     let (mut ranks, mut names) = (HashMap::new(), HashMap::new());
-    let mut values = Counters::new();
+    let (mut values, mut clocks) = (Counters::new(), Clocks::default());
     for packet in &trace.packet {
+        let time = clocks.time(packet);
         if let Some(track) = &packet.track_descriptor {
             let process = track.process.as_ref().and_then(|process| process.process_name.as_ref());
             let rank = process.and_then(|name| name.strip_prefix("rank ")?.parse::<u32>().ok());
@@ -168,7 +200,7 @@ pub fn counters(trace: &Trace) -> Counters {
         }
         let event = packet.track_event.as_ref();
         if let Some(event) = event.filter(|one| one.kind == Some(EventType::Counter as i32)) {
-            let value = (packet.timestamp.unwrap(), event.double_counter_value.unwrap());
+            let value = (time.unwrap(), event.double_counter_value.unwrap());
             values.entry(names[&event.track_uuid].clone()).or_default().push(value);
         }
     }
