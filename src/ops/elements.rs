@@ -160,8 +160,7 @@ impl<'w> Communication<'w> {
     /// [`Communication::fetch_element`] in a shard where several elements are updated together, or have been, or of a job
     /// that counts its calls or is checked: the beginning of the slow path. `own` are the buffers with their layouts, and `at` is the
     /// program's line. Blocks while they are.
-    #[cold]
-    #[inline(never)]
+    #[inline]
     pub(super) fn fetch_element_slowly<'a, T: Element, const N: usize>(
         self,
         (call, op, at): (Call, Op, &'static Location<'static>),
@@ -178,8 +177,23 @@ impl<'w> Communication<'w> {
         if self.calls.check().is_none() {
             return self.by_instructions(call, element.cast(), fetch).ok();
         }
-        let (target, range) =
-            (self.memory.mapped(target.0, disp, element.cast()), 0..size_of::<T>() as i64);
+        let target = self.memory.mapped(target.0, disp, element.cast());
+        self.fetch_element_checked((call, op, at), &target, own, || {
+            self.by_instructions(call, element.cast(), fetch)
+        })
+    }
+
+    /// Does by `fetch` what [`Communication::fetch_element_slowly`] does in a checked job.
+    #[cold]
+    #[inline(never)]
+    fn fetch_element_checked<'a, T: Element>(
+        self,
+        (call, op, at): (Call, Op, &'static Location<'static>),
+        target: &Target<'_>,
+        own: impl Iterator<Item = (LocalLayout<'a>, Direction)> + Clone,
+        fetch: impl FnOnce() -> Result<T>,
+    ) -> Option<T> {
+        let range = 0..size_of::<T>() as i64;
         let describe = || {
             let kind = if op == Op::NoOp { AccessKind::Fetch } else { AccessKind::Update };
             let (datatype, op) = (T::DATATYPE as u8, op as u8 + 1);
@@ -189,14 +203,14 @@ impl<'w> Communication<'w> {
         let (mut found, fetches) =
             (None, own.clone().any(|(_, direction)| direction == Direction::Get));
         let done = self.report(
-            &target,
+            target,
             describe,
             |_| None,
             || {
-                self.report_updating(&target, range.clone());
-                found = Some(self.by_instructions(call, element.cast(), fetch)?);
+                self.report_updating(target, range.clone());
+                found = Some(fetch()?);
                 if fetches {
-                    self.report_fetched(&target, range.clone());
+                    self.report_fetched(target, range.clone());
                 }
                 Ok(())
             },

@@ -245,6 +245,7 @@ fn call_word(call: u32, lasted: u32) -> u64 {
 
 impl TraceEvent {
     /// Whether [`TraceEvent::Sent`] may follow the beginning of this call, which is then before all its waits.
+    #[inline]
     pub fn sends(call: Call) -> bool {
         let notifies = [Call::PutNotify, Call::GetNotify, Call::AccumulateNotify, Call::Notify]
             .contains(&call);
