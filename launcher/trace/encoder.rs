@@ -632,7 +632,7 @@ mod tests {
         let events = (0..64).map(|shift| 1u64 << shift).chain(1000..2000).zip(calls.iter().cycle());
         let [mut once, mut anew] = [(); 2].map(|()| Encoder::new(1));
         anew.bytes.clone_from(&once.bytes);
-        [&mut once, &mut anew].map(|encoder| encoder.ranks[0].clock = 0);
+        (once.ranks[0].clock, anew.ranks[0].clock) = (0, 0);
         for (time, &(call, operation)) in events {
             for event in [
                 TraceEvent::Begin { time, call, window: 0, operation },
