@@ -29,8 +29,8 @@ const WAIT: usize = 256;
 
 /// Encodes packets one behind the other.
 pub struct Encoder {
-    /// When it began.
-    begun: u64,
+    /// The time of the latest snapshot of the clocks.
+    snapshot: u64,
     ranks: Vec<RankTrack>,
     /// How many calls wait.
     waiting: MeanOverTime,
@@ -137,7 +137,7 @@ fn interned(iid: u64, name: &str) -> InternedName {
 }
 
 impl RankTrack {
-    fn new(clock: u64) -> RankTrack {
+    fn new() -> RankTrack {
         RankTrack {
             has_begun: false,
             definitions: None,
@@ -151,7 +151,7 @@ impl RankTrack {
             received: Vec::new(),
             latest: 0,
             waited: 0,
-            clock,
+            clock: 0,
             encoded: EncodedPackets::default(),
         }
     }
@@ -232,10 +232,11 @@ impl Encoder {
             clock(ClockId::Boottime, BuiltinClock::Boottime),
             clock(ClockId::Realtime, BuiltinClock::Realtime),
         ];
-        let begun = clocks[0].timestamp.unwrap_or_default();
-        let ranks = (0..ranks).map(|_| RankTrack::new(begun)).collect();
+        let snapshot = clocks[0].timestamp.unwrap_or_default();
+        let ranks = (0..ranks).map(|_| RankTrack::new()).collect();
         let (has_counters, bytes) = (false, Vec::new());
-        let mut encoder = Encoder { begun, ranks, waiting, in_flight, has_counters, bytes, slice };
+        let mut encoder =
+            Encoder { snapshot, ranks, waiting, in_flight, has_counters, bytes, slice };
         let primary_trace_clock = Some(BuiltinClock::Monotonic as i32);
         let clock_snapshot = Some(ClockSnapshot { clocks, primary_trace_clock });
         encode(TracePacket { clock_snapshot, ..TracePacket::default() }, &mut encoder.bytes);
@@ -267,9 +268,12 @@ impl Encoder {
                 ..TrackDescriptor::default()
             };
             self.add_track(rank, first_packet(uuid(rank, FIRST), SINCE_BEFORE, process));
-            // That of the first packet: a later one must not go back.
-            let since = Clock { is_incremental: Some(true), ..clock_at(SINCE_BEFORE, self.begun) };
-            let clocks = vec![clock_at(BuiltinClock::Monotonic as u32, self.begun), since];
+            // Readers want the snapshots in order; some refuse two of one time. Events come later.
+            self.snapshot += 1;
+            self.ranks[rank as usize].clock = self.snapshot;
+            let since = clock_at(SINCE_BEFORE, self.snapshot);
+            let since = Clock { is_incremental: Some(true), ..since };
+            let clocks = vec![clock_at(BuiltinClock::Monotonic as u32, self.snapshot), since];
             let clock_snapshot = Some(ClockSnapshot { clocks, primary_trace_clock: None });
             self.add_track(rank, TracePacket { clock_snapshot, ..TracePacket::default() });
         }
@@ -632,7 +636,6 @@ mod tests {
         let events = (0..64).map(|shift| 1u64 << shift).chain(1000..2000).zip(calls.iter().cycle());
         let [mut once, mut anew] = [(); 2].map(|()| Encoder::new(1));
         anew.bytes.clone_from(&once.bytes);
-        (once.ranks[0].clock, anew.ranks[0].clock) = (0, 0);
         for (time, &(call, operation)) in events {
             for event in [
                 TraceEvent::Begin { time, call, window: 0, operation },

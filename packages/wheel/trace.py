@@ -28,6 +28,9 @@ def main(file: str, ranks: int, expected: list[str]) -> None:
     check_known(trace)
     clocks = {clock.clock_id for clock in trace.packet[0].clock_snapshot.clocks}
     assert {1, 3, 6} <= clocks, f"the clocks of the first packet: {clocks}"
+    snapshots = [packet.clock_snapshot.clocks for packet in trace.packet]
+    monotonic = [one.timestamp for all in snapshots for one in all if one.clock_id == MONOTONIC]
+    assert all(a < b for a, b in zip(monotonic, monotonic[1:])), "snapshots that are not in order"
     names, defaults, processes, tracks = {}, {}, set(), set()
     clock, now = {}, {}
     opened, latest, counts, begins, ends = Counter(), Counter(), Counter(), set(), set()
