@@ -54,6 +54,18 @@ static void all_round(void *context, uint32_t times) {
     }
 }
 
+/* The same by requests, as programs exchange their halos. */
+static void exchange_round(void *context, uint32_t times) {
+    struct pair *p = context;
+    int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
+    for (uint32_t i = 0; i < times; i++) {
+        MPI_Request both[2];
+        MPI_Irecv(p->into, p->bytes, MPI_BYTE, left, 1, MPI_COMM_WORLD, &both[0]);
+        MPI_Isend(p->from, p->bytes, MPI_BYTE, right, 1, MPI_COMM_WORLD, &both[1]);
+        MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+    }
+}
+
 void messages(void) {
     static const int LENGTHS[] = {8,        64,       1 << 10,  4 << 10, 8 << 10,
                                   16 << 10, 64 << 10, 256 << 10, 1 << 20};
@@ -64,10 +76,11 @@ void messages(void) {
                                 {"messages one way", bytes, in_a_row, &p, 4}};
         MEASURE(ALL_RANKS, cases);
         struct bench also[] = {{"sendrecv round all ranks", bytes, all_round, &p, 4},
+                               {"irecv + isend + waitall", bytes, exchange_round, &p, 4},
                                {"message there and back beside waiting ranks", bytes,
                                 beside_waiting, &p, 4}};
         if (bytes == 8 || bytes == 4 << 10 || bytes == 64 << 10 || bytes == 1 << 20) {
-            measure(ALL_RANKS, also, ranks > 2 ? 2 : 1);
+            measure(ALL_RANKS, also, ranks > 2 ? 3 : 2);
         }
         free(p.from);
         free(p.into);

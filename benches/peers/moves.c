@@ -59,6 +59,16 @@ static void flush(void *context, uint32_t times) {
     }
 }
 
+static void request_put(void *context, uint32_t times) {
+    struct move *m = context;
+    for (uint32_t i = 0; i < times; i++) {
+        MPI_Request request;
+        MPI_Rput(m->origin, m->count, MPI_INT64_T, TARGET, 0, m->count, MPI_INT64_T, m->win,
+                 &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
 static void sizes(struct move m) {
     static const uint32_t WITH_FLUSH[] = {8,       64,      512,     4 << 10,  16 << 10, 64 << 10,
                                           256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
@@ -77,7 +87,8 @@ static void sizes(struct move m) {
         struct bench cases[] = {{"put", RATE[i], put, &m, 0}, {"get", RATE[i], get, &m, 0}};
         MEASURE(ONE_RANK, cases);
     }
-    struct bench cases[] = {{"flush", 0, flush, &m, 0}};
+    m.count = 1;
+    struct bench cases[] = {{"flush", 0, flush, &m, 0}, {"rput + wait", 8, request_put, &m, 0}};
     MEASURE(ONE_RANK, cases);
 }
 

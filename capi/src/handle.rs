@@ -159,7 +159,8 @@ impl<T: Object> Handle<T> {
         T::table().get(place, uses)
     }
 
-    /// A new handle of an object.
+    /// A new handle of an object, which is made in its place of the table if the caller makes it here.
+    #[inline(always)]
     pub fn new(object: T) -> Handle<T> {
         let (place, uses) = T::table().insert(object);
         Handle::at(place, uses)
@@ -305,7 +306,21 @@ impl<T> Table<T> {
         (uses & 1 == 1).then_some(uses)
     }
 
+    #[inline(always)]
     fn insert(&self, object: T) -> (u32, u32) {
+        let (place, slot) = self.reserve();
+        // SAFETY: the slot has no object, so it is not read; no other thread writes it, because it is
+        // neither free nor fresh any more.
+        unsafe { *slot.object.get() = Some(object) };
+        let uses = slot.uses.load(Ordering::Relaxed) + 1;
+        // Publishes the object to `get` (invariant 2).
+        slot.uses.store(uses, Ordering::Release);
+        (place, uses)
+    }
+
+    /// A slot without an object, which is neither free nor fresh from now on.
+    #[inline(never)]
+    fn reserve(&self) -> (u32, &Slot<T>) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let place = free.places.pop().unwrap_or_else(|| {
             free.fresh += 1;
@@ -320,14 +335,7 @@ impl<T> Table<T> {
             // Publishes the slots to `slot`.
             start.store(Box::leak(slots).as_mut_ptr(), Ordering::Release);
         }
-        let slot = self.slot(place).expect("the chunk is there now");
-        // SAFETY: the slot has no object, so it is not read; no other thread writes it, because it is
-        // neither free nor fresh any more.
-        unsafe { *slot.object.get() = Some(object) };
-        let uses = slot.uses.load(Ordering::Relaxed) + 1;
-        // Publishes the object to `get` (invariant 2).
-        slot.uses.store(uses, Ordering::Release);
-        (place, uses)
+        (place, self.slot(place).expect("the chunk is there now"))
     }
 
     fn remove(&self, place: u32, uses: u32) -> Option<T> {

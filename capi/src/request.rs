@@ -106,39 +106,37 @@ impl Work {
         }
     }
 
-    /// Waits for it, if it is not complete yet.
-    fn wait(&self, of: &Belonging) -> Outcome<MPI_Status> {
+    /// Waits for it, if it is not complete yet; `status` is empty before.
+    fn wait(&self, of: &Belonging, status: &mut MPI_Status) -> Outcome {
         let translated = |status| of.translated(status);
         match self {
-            Work::Done(status) => Ok(*status),
+            Work::Done(done) => *status = *done,
             // It ends when this is dropped.
-            Work::Operation(_) => Ok(status::EMPTY),
-            Work::Send(message) => Ok(status::of_send(&message.wait()?)),
-            Work::Receive(message) => status::received(translated, message.wait()),
+            Work::Operation(_) => {}
+            Work::Send(message) => *status = status::of_send(&message.wait()?),
+            Work::Receive(message) => *status = status::received(translated, message.wait())?,
             Work::Both(both) => {
                 let [send, receive] = &**both;
                 let (received, sent) = (receive.wait(), send.wait());
-                let received = status::received(translated, received)?;
+                *status = status::received(translated, received)?;
                 sent?;
-                Ok(received)
             }
-            Work::Collective(collective) => {
-                collective.wait()?;
-                Ok(status::EMPTY)
+            Work::Collective(collective) => collective.wait()?,
+            Work::Generalized(generalized) => *status = generalized.wait()?,
+            Work::Duplicate(duplication) => duplication.finish()?,
+            Work::Partitioned(partitioned) if partitioned.is_send() => {
+                *status = status::of_send(&partitioned.wait()?);
             }
-            Work::Generalized(generalized) => generalized.wait(),
-            Work::Duplicate(duplication) => duplication.finish().map(|()| status::EMPTY),
             Work::Partitioned(partitioned) => {
-                if partitioned.is_send() {
-                    return Ok(status::of_send(&partitioned.wait()?));
-                }
-                status::received(translated, partitioned.wait())
+                *status = status::received(translated, partitioned.wait())?;
             }
         }
+        Ok(())
     }
 }
 
 impl Request {
+    #[inline(always)]
     pub fn new(of: impl Into<Belonging>, work: Work) -> Request {
         let (belonging, state) = (of.into(), Mutex::new(State::Active(work)));
         Request { belonging, begin: None, generalized: None, partitioned: None, state }
@@ -205,6 +203,7 @@ impl Request {
     }
 
     /// An operation on a window, which is complete at the origin when its call returns.
+    #[inline(always)]
     pub fn of_operation(win: MPI_Win, operation: onesided::Request<'static>) -> Request {
         Request::new(Owner::Win(win), Work::Operation(operation))
     }
@@ -260,23 +259,25 @@ impl Request {
         }
     }
 
-    /// Waits for it, if it is active.
-    pub fn wait(&self) -> Outcome<Option<MPI_Status>> {
+    /// Waits for it, if it is active, and writes its status; whether it is. The status is written to its place: a copy
+    /// would wait for the stores of its parts.
+    pub fn wait(&self, status: &mut MPI_Status) -> Outcome<bool> {
+        *status = status::EMPTY;
         // The lock is free while it waits: another thread may look at the state.
         let state = std::mem::replace(&mut *self.state(), State::Inactive);
-        match state {
-            State::Inactive => return Ok(None),
-            State::Complete(outcome) => outcome,
-            State::Active(work) => work.wait(&self.belonging),
-        }
-        .map(Some)
-        .map_err(|failure| failure.of(self.belonging.owner()))
+        let ended = match state {
+            State::Inactive => return Ok(false),
+            State::Complete(outcome) => outcome.map(|outcome| *status = outcome),
+            State::Active(work) => work.wait(&self.belonging, status),
+        };
+        ended.map(|()| true).map_err(|failure| failure.of(self.belonging.owner()))
     }
 
     /// The outcome of an active request that is complete, which does not change it
     /// (`MPI_Request_get_status`).
     pub fn status(&self) -> Outcome<MPI_Status> {
-        let outcome = self.wait().map(|status| status.unwrap_or(status::EMPTY));
+        let mut status = status::EMPTY;
+        let outcome = self.wait(&mut status).map(|_| status);
         *self.state() = State::Complete(outcome.clone());
         outcome
     }

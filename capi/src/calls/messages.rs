@@ -452,7 +452,9 @@ pub fn mrecv<C: Number>(
     status: Ptr<MPI_Status>,
 ) -> Outcome {
     let receive = receive_matched(message, Buffer::new(buf, count, datatype)?)?;
-    status::conclude(status, receive.wait().map(|status| status.unwrap_or(status::EMPTY)))
+    let mut received = status::EMPTY;
+    let ended = receive.wait(&mut received);
+    status::conclude(status, ended.map(|_| received))
 }
 
 /// `MPI_Imrecv`

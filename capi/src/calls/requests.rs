@@ -37,11 +37,18 @@ fn all(count: c_int, requests: Ptr<MPI_Request>) -> Outcome<Vec<Option<&'static 
 /// The outcome of a request; `None` if there was no active one.
 type Ended = Outcome<Option<MPI_Status>>;
 
-/// Waits for a request of an array, which is then null or inactive.
+/// [`finish_to`] with the status.
 fn finish(requests: Ptr<MPI_Request>, k: usize) -> Ended {
+    let mut status = status::EMPTY;
+    let was_active = finish_to(requests, k, &mut status)?;
+    Ok(was_active.then_some(status))
+}
+
+/// Waits for a request of an array, which is then null or inactive, and writes its status; whether it was active.
+fn finish_to(requests: Ptr<MPI_Request>, k: usize, status: &mut MPI_Status) -> Outcome<bool> {
     let handle = requests.get_at(k)?;
-    let Some(request) = find(handle)? else { return Ok(None) };
-    let outcome = request.wait();
+    let Some(request) = find(handle)? else { return Ok(false) };
+    let outcome = request.wait(status);
     if request.is_persistent() {
         return outcome;
     }
@@ -94,7 +101,12 @@ fn set_all(statuses: Ptr<MPI_Status>, first: usize, all: Vec<Ended>) -> Outcome 
 
 /// `MPI_Wait`
 pub fn wait(request: Ptr<MPI_Request>, status: Ptr<MPI_Status>) -> Outcome {
-    set_one(status, finish(request, 0))
+    let mut ended = status::EMPTY;
+    match finish_to(request, 0, &mut ended) {
+        Ok(_) if status.is_ignored() => Ok(()),
+        Ok(true) => status::set_at(status, 0, ended),
+        outcome => set_one(status, outcome.map(|_| None)),
+    }
 }
 
 /// `MPI_Test`
@@ -106,12 +118,13 @@ pub fn test(request: Ptr<MPI_Request>, flag: Ptr<c_int>, status: Ptr<MPI_Status>
 
 /// Waits for all requests of an array.
 fn finish_all(count: usize, requests: Ptr<MPI_Request>, statuses: Ptr<MPI_Status>) -> Outcome {
+    let mut status = status::EMPTY;
     for k in 0..count {
-        match finish(requests, k) {
+        match finish_to(requests, k, &mut status) {
             Ok(_) if statuses.is_ignored() => {}
-            Ok(Some(status)) => status::set_at(statuses, k, status)?,
-            Ok(None) => statuses.set_at(k, status::EMPTY)?,
-            failed => return finish_others(k..count, requests, statuses, failed),
+            Ok(true) => status::set_at(statuses, k, status)?,
+            Ok(false) => statuses.set_at(k, status::EMPTY)?,
+            Err(failure) => return finish_others(k..count, requests, statuses, Err(failure)),
         }
     }
     Ok(())
