@@ -8,6 +8,7 @@
 //!    the first lock.
 
 use super::SITES;
+use super::stores::in_one_page;
 use super::window::{ByteRun, CheckedWindow};
 use crate::prim::Waiter;
 use crate::shm::{PageWords, PartWords};
@@ -25,7 +26,7 @@ impl CheckedWindow {
     ) -> Option<R> {
         let part = &self.parts[target as usize];
         let set = if self.has_one_lock { 1 } else { locks_of(runs) };
-        if set.is_power_of_two() {
+        if set & (set - 1) == 0 {
             return part.pages[set.trailing_zeros() as usize].0.run(SITES, waiter, |_| f()).ok();
         }
         if part.is_awaited.load() != 0 {
@@ -62,6 +63,9 @@ impl CheckedWindow {
 /// A bit for each lock of the pages that some runs lie in.
 fn locks_of(runs: &[ByteRun]) -> u32 {
     let (page, locks) = (PageWords::BYTES as u64, PartWords::LOCKS as u64);
+    if let Some(run) = in_one_page(runs) {
+        return 1 << (run.start / page % locks);
+    }
     let of_run = |set: u32, run: &ByteRun| {
         let (first, last) = (run.start / page, (run.start + run.bytes.max(1) - 1) / page);
         let pages = first..=last.min(first + locks - 1);

@@ -23,6 +23,7 @@ mod late;
 mod locks;
 mod nocheck;
 mod own;
+mod recent;
 mod recovery;
 mod report;
 mod requests;
@@ -55,6 +56,7 @@ use crate::shm::{
     PlacedSlice, Segment, SiteWords,
 };
 use crate::sync::clock;
+use recent::{RecentCall, RecentOperations};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::panic::Location;
@@ -127,6 +129,8 @@ struct CheckState {
     /// The numbers of operations that are not complete, and of local accesses since the clock has changed.
     open: Numbers<OpenKey>,
     open_local: Numbers<OpenKey>,
+    /// Some of them.
+    recent: RecentOperations,
     /// Operations that a thread has completed, the latest ones, where other threads may also complete them.
     done: VecDeque<(OpenKey, u32)>,
     /// Stores of the program that are not in the public copy of the separate model, by the blocks of their windows.
@@ -188,6 +192,7 @@ impl Checker {
             threads: Threads::new(rank, ranks, clocks),
             open: Numbers::default(),
             open_local: Numbers::default(),
+            recent: RecentOperations::default(),
             done: VecDeque::new(),
             unpublished: Vec::new(),
             closed: Vec::new(),
@@ -314,7 +319,7 @@ impl Checker {
     /// This thread completes operations that other threads of this rank have issued before, as it knows. That is recorded,
     /// unless it knows that they are complete: who learns of it then knows that, too.
     fn complete_of_others(&self, state: &mut CheckState, is_one: impl Fn(&OpenKey) -> bool) {
-        let CheckState { open, done, threads, .. } = state;
+        let CheckState { open, recent, done, threads, .. } = state;
         if threads.used() == 1 {
             return;
         }
@@ -335,6 +340,7 @@ impl Checker {
             self.operation_at(*number).completions().next().is_some()
         };
         done.extend(open.extract_if(is_complete));
+        recent.clear();
         self.limit(state);
     }
 
@@ -350,7 +356,7 @@ impl Checker {
 
     /// Open operations of this thread are complete now.
     fn close(&self, state: &mut CheckState, which: Which, is_one: impl Fn(&OpenKey) -> bool) {
-        let CheckState { open, open_local, done, closed, threads, unpublished, .. } = state;
+        let CheckState { open, open_local, recent, done, closed, threads, unpublished, .. } = state;
         let slot = threads.current();
         let open = if which == Which::Local { open_local } else { open };
         // Other threads may also complete them.
@@ -359,6 +365,7 @@ impl Checker {
             return;
         }
         let stamp = self.stamp(threads);
+        recent.clear();
         for (key, number) in open.extract_if(|key, _| key.slot == slot && is_one(key)) {
             self.operation_at(number).completed.store(stamp);
             let kind = AccessKind::of_word((key.what >> 8) as u8);
@@ -439,12 +446,21 @@ impl Checker {
         access: &CheckedAccess,
         line: Option<&str>,
     ) -> Option<u32> {
-        let (site, what) = (self.site(state, waiter, access, line), access.word());
-        let (request, slot) = (state.requests.latest(access), state.threads.current());
+        let (what, slot) = (access.word(), state.threads.current());
+        let call = RecentCall { at: ptr::from_ref(access.at).addr(), slot, window, target, what };
+        let is_alike = line.is_none() && !access.call.has_request();
+        if let Some(number) = state.recent.find(&call).filter(|_| is_alike) {
+            return Some(number);
+        }
+        let (site, request) =
+            (self.site(state, waiter, access, line), state.requests.latest(access));
         let key = OpenKey { slot, window, target, site, what, request };
         let open = if access.kind.is_local() { &state.open_local } else { &state.open };
-        if let Some(number) = open.get(&key) {
-            return Some(*number);
+        if let Some(number) = open.get(&key).copied() {
+            if is_alike {
+                state.recent.add(call, number);
+            }
+            return Some(number);
         }
         let closed = state.closed.extract_if(.., |closed| self.release(*closed, 1));
         let freed: Vec<_> = closed.collect();
@@ -462,6 +478,9 @@ impl Checker {
         operation.by.store(window);
         let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };
         open.insert(key, number);
+        if is_alike {
+            state.recent.add(call, number);
+        }
         Some(number)
     }
 
@@ -568,6 +587,7 @@ impl Checker {
         let _ = self.words.lock.0.run(SITES, waiter, |_| {
             let of_others = |number: &u32| self.operation_at(*number).window.load() != window;
             state.closed.retain(of_others);
+            state.recent.clear();
             // Buffers there of operations on other windows, and operations of other threads.
             state.open.retain(|_, number| of_others(number));
             state.open_local.retain(|_, number| of_others(number));

@@ -165,6 +165,41 @@ impl<'c> Accessing<'c> {
         (alike, after.is_some())
     }
 
+    /// [`Accessing::access`] of one granule without a chain. Returns whether the access conflicts with nothing, and is recorded;
+    /// otherwise nothing has changed.
+    #[inline]
+    pub(super) fn access_element(&mut self, granule: &[Word32], mask: u32) -> bool {
+        let before = entries_of(granule);
+        if chain_of(before).is_some() {
+            return false;
+        }
+        let (mut after, mut used, mut is_named) = (NONE, 0, false);
+        for entry in before.into_iter().filter(|entry| *entry != 0) {
+            let mut is_fine = true;
+            let mut left = self.left_of(entry, mask, &mut |_, _, _| is_fine = false);
+            if !is_fine {
+                return false;
+            }
+            if left & BYTES == 0 {
+                continue;
+            }
+            if number_of(left) == self.number {
+                (left, is_named) = (left | mask, true);
+            }
+            after[used] = left;
+            used += 1;
+        }
+        if !is_named {
+            let Some(free) = after.get_mut(used) else { return false };
+            *free = self.number << NUMBER_SHIFT | mask;
+        }
+        if after != before {
+            set(granule, after);
+            self.recount(before, after, 1);
+        }
+        true
+    }
+
     /// Calls `found` with each earlier operation on the bytes `mask` of a granule that conflicts, and the bytes.
     pub(super) fn look(
         &mut self,
@@ -198,9 +233,9 @@ impl<'c> Accessing<'c> {
         true
     }
 
-    /// The same in a part of the separate model, if `is_separate`. The owner's private copy has what is `seen`.
-    pub(super) fn in_part(self, is_separate: bool, seen: Option<Vec<u64>>) -> Accessing<'c> {
-        Accessing { is_separate, seen, ..self }
+    /// It is in a part of the separate model. The owner's private copy has what is `seen`.
+    pub(super) fn separate(&mut self, seen: Option<Vec<u64>>) {
+        (self.is_separate, self.seen) = (true, seen);
     }
 
     pub(super) fn kind(&self) -> AccessKind {
@@ -274,7 +309,7 @@ impl<'c> Accessing<'c> {
     }
 
     /// Counts the entries, and frees the operations and chains that nothing names any more, so that they are reused.
-    pub(super) fn finish(mut self, state: &mut CheckState) {
+    pub(super) fn finish(&mut self, state: &mut CheckState) {
         let (checker, number, own) = (self.checker, self.number, self.own_entries);
         match own {
             0 => {}
@@ -283,7 +318,9 @@ impl<'c> Accessing<'c> {
         }
         self.count_released(self.released.0, self.released.1);
         let (operations, chains) = &self.freed;
-        checker.free_all(state, self.waiter, operations);
+        if !operations.is_empty() {
+            checker.free_all(state, self.waiter, operations);
+        }
         if !chains.is_empty() {
             let free = || chains.iter().for_each(|first| free_chain(checker, *first));
             checker.exclusively(self.waiter, free);
@@ -452,7 +489,7 @@ impl<'c> Accessing<'c> {
         let is_settled = || is_own && operation.is_settled.load() == 1;
         let is_ordered = match kind.is_local() {
             true => is_known(operation.issued.load()),
-            false => operation.completions().any(is_known) || is_settled(),
+            false => operation.is_complete_by(is_known) || is_settled(),
         };
         let may_meet = match self.kind.rule(kind) {
             Rule::Fine => true,

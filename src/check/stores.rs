@@ -158,6 +158,14 @@ pub(super) fn divided(start: u64) -> (usize, usize) {
     (start as usize / PageWords::BYTES, start as usize % PageWords::BYTES)
 }
 
+/// The only one of some runs, if all its bytes lie in one page.
+#[inline]
+pub(super) fn in_one_page(runs: &[ByteRun]) -> Option<ByteRun> {
+    let [run] = *runs else { return None };
+    let page = PageWords::BYTES as u64;
+    (run.bytes != 0 && run.start % page + run.bytes <= page).then_some(run)
+}
+
 /// Divides runs at the ends of pages.
 fn by_pages(runs: &[ByteRun]) -> impl Iterator<Item = ByteRun> {
     runs.iter().flat_map(|run| divided_by(PageWords::BYTES as u64, *run))
@@ -313,6 +321,14 @@ impl CheckedWindow {
         if self.parts[target as usize].state.load() != LOOKED_FOR || self.is_resting(target) {
             return stored;
         }
+        let span = self.span_here(target);
+        if let Some(run) = in_one_page(&accessed.runs)
+            && let (number, from) = divided(run.start)
+            && let Some(page) = pages.get(number)
+            && is_same(span, run.start, (&page.copy, from), run.bytes as usize) == Some(true)
+        {
+            return stored;
+        }
         let mut add = |number: usize, differing: Option<Bits>| {
             let Some(bits) = differing else { return };
             match stored.last_mut().filter(|last| last.page == number) {
@@ -320,7 +336,6 @@ impl CheckedWindow {
                 None => stored.push(StoredPage { page: number, bits }),
             }
         };
-        let span = self.span_here(target);
         if span.len() == 0 {
             accessed.read_pages(|number, from, bytes| {
                 add(number, pages.get(number).and_then(|page| update(page, from, bytes)));
@@ -351,11 +366,15 @@ impl CheckedWindow {
             });
             return;
         }
-        for run in by_pages(&accessed.runs) {
+        let copy = |run: ByteRun| {
             let (number, from) = divided(run.start);
             if let Some(page) = pages.get(number) {
                 copy_to_words(span, run.start, (&page.copy, from), run.bytes as usize);
             }
+        };
+        match in_one_page(&accessed.runs) {
+            Some(run) => copy(run),
+            None => by_pages(&accessed.runs).for_each(copy),
         }
     }
 }
@@ -388,8 +407,8 @@ impl CheckedWindow {
         let clock = checker.known_by(rank);
         let mut accessing =
             Accessing::new((checker, waiter), (rank, &clock), number, &CheckedAccess::store());
-        if later.is_some() {
-            accessing = accessing.in_part(self.is_separate(checker), self.seen_by(checker, target));
+        if later.is_some() && self.is_separate(checker) {
+            accessing.separate(self.seen_by(checker, target));
         }
         let (mut found, heads) = (Vec::new(), self.heads_of(target));
         for StoredPage { page: at, bits } in stored {

@@ -370,9 +370,6 @@ impl CheckedWindow {
         (access, target): (&CheckedAccess, u32),
         runs: &[ByteRun],
     ) {
-        if self.has_overlaps.load() == 0 {
-            return;
-        }
         let all = checker.windows();
         // The parts of a dynamic window are found by that.
         let is_part = |one: &CheckedWindow| {
@@ -602,7 +599,9 @@ impl CheckedWindow {
         call: Call,
         target: Option<u32>,
     ) {
-        self.late_operations(target);
+        if checker.is_late {
+            self.late_operations(target);
+        }
         self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
         checker.complete(self.block, target);
         match target {
@@ -729,8 +728,12 @@ impl CheckedWindow {
             self.judge((checker, waiter), of, accessed, stored)
         };
         let done = self.act(waiter, (access.kind, target), accessed, judge, act);
-        self.access_by_other_windows((checker, waiter), (access, target), &accessed.runs);
-        self.access_buffers_in_parts((checker, waiter), (access, target), &accessed.buffers);
+        if self.has_overlaps.load() != 0 {
+            self.access_by_other_windows((checker, waiter), (access, target), &accessed.runs);
+        }
+        if !accessed.buffers.is_empty() {
+            self.access_buffers_in_parts((checker, waiter), (access, target), &accessed.buffers);
+        }
         done
     }
 
@@ -850,16 +853,18 @@ impl CheckedWindow {
         let Some(number) = number else { return new };
         let clock = state.threads.take_clock();
         let of_this = (checker.rank, &*clock);
-        let seen = self.seen_by(checker, target);
-        let mut accessing = Accessing::new((checker, waiter), of_this, number, access)
-            .in_part(self.is_separate(checker), seen);
+        let mut accessing = Accessing::new((checker, waiter), of_this, number, access);
         let mut found = Vec::new();
-        for part in &accessed.runs {
-            self.touch_pages(&mut accessing, target, *part, &mut found);
-            self.touch(&mut accessing, target, *part, &mut found);
+        match self.is_separate(checker) {
+            true => {
+                accessing.separate(self.seen_by(checker, target));
+                self.touch_all(&mut accessing, target, &accessed.runs, &mut found);
+                let first = accessed.runs.first();
+                let first = first.map(|run| run.start..run.start + run.bytes.max(1));
+                self.find_disjoint(&mut accessing, target, first, &mut found);
+            }
+            false => self.touch_all(&mut accessing, target, &accessed.runs, &mut found),
         }
-        let first = accessed.runs.first().map(|run| run.start..run.start + run.bytes.max(1));
-        self.find_disjoint(&mut accessing, target, first, &mut found);
         accessing.finish(state);
         if !found.is_empty() {
             let of = (&*self.name(), target);
@@ -882,6 +887,46 @@ impl CheckedWindow {
             checker.raise_in(state, [self.of_target(target, OfTarget::Rung)]);
         }
         new
+    }
+
+    /// Accesses some runs of bytes, against the records of their pages and the shadow.
+    fn touch_all(
+        &self,
+        accessing: &mut Accessing<'_>,
+        target: u32,
+        runs: &[ByteRun],
+        found: &mut Vec<FoundConflict>,
+    ) {
+        if let [run] = runs
+            && self.touch_element(accessing, target, *run)
+        {
+            return;
+        }
+        for run in runs {
+            self.touch_pages(accessing, target, *run, found);
+            self.touch(accessing, target, *run, found);
+        }
+    }
+
+    /// [`CheckedWindow::touch_all`] bytes of one granule that has words of its own, in a page without records. Returns whether
+    /// that is so, and the access conflicts with nothing; otherwise nothing has changed.
+    #[inline]
+    fn touch_element(&self, accessing: &mut Accessing<'_>, target: u32, run: ByteRun) -> bool {
+        let from = run.start % GRANULE_BYTES;
+        if run.bytes == 0 || from + run.bytes > GRANULE_BYTES {
+            return false;
+        }
+        let ((page, _), block) = (divided(run.start), block_of(run.start));
+        if let Some(head) = self.heads_of(target).get(page) {
+            let has_records = head.numbers.iter().any(|number| number.load() != 0);
+            let is_divided = head.has_blocks.load() != 0 && head.has_granules.load() >> block & 1 == 1;
+            if has_records || !is_divided || head.is_accessed.load() == 0 {
+                return false;
+            }
+        }
+        let mask = (BYTES >> (GRANULE_BYTES - run.bytes)) << from;
+        let granule = self.granule(target, run.start / GRANULE_BYTES);
+        granule.is_some_and(|granule| accessing.access_element(granule, mask))
     }
 
     /// Accesses a run of bytes, page by page where the part has heads of pages.

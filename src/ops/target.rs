@@ -173,7 +173,7 @@ impl<'w> Communication<'w> {
             pieces: own.layout.pieces(own.zero),
             is_written: direction == Direction::Get,
         };
-        let buffers = own.filter(|_| has_binding()).map(buffer).collect();
+        let buffers = if has_binding() { own.map(buffer).collect() } else { Vec::new() };
         let epoch = if self.calls.epochs.is_used() { EpochKind::Fence } else { EpochKind::Other };
         let mut accessed =
             AccessedBytes { runs: RUNS.take(), read: &read, buffers, epoch, buffer_of: None };

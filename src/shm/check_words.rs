@@ -82,6 +82,14 @@ impl OperationWords {
         std::iter::once(&self.completed).chain(others).map(Word64::load).filter(|stamp| *stamp != 0)
     }
 
+    /// Whether `is_one` of these stamps.
+    #[inline]
+    pub(crate) fn is_complete_by(&self, is_one: impl Fn(u64) -> bool) -> bool {
+        let completed = self.completed.load();
+        completed != 0 && is_one(completed)
+            || self.has_more.load() != 0 && self.completions().any(is_one)
+    }
+
     /// Another thread has completed it with that stamp. Returns whether there was a word for it.
     pub(crate) fn complete_by_other(&self, stamp: u64) -> bool {
         let free = self.completed_by_others.iter().find(|stamp| stamp.load() == 0);

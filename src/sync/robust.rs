@@ -103,7 +103,20 @@ impl RobustExclusion {
     }
 
     /// Returns the value of the word before.
+    #[inline]
     fn become_holder(&self, waiter: &Waiter<'_>) -> Result<u32, JobFailed> {
+        let before = self.holder.load();
+        let is_free = !is_rank(before);
+        match is_free && self.holder.replace_and_wake(before, waiter.rank + 1).is_ok() {
+            true => Ok(before),
+            false => self.become_holder_slowly(waiter),
+        }
+    }
+
+    /// [`RobustExclusion::become_holder`] where a rank is or was inside.
+    #[cold]
+    #[inline(never)]
+    fn become_holder_slowly(&self, waiter: &Waiter<'_>) -> Result<u32, JobFailed> {
         let word = &self.holder;
         let has_failed =
             |holder: u32| waiter.failed.has_failed(holder - 1) && !planted(Fault::OrphanForever);
