@@ -114,6 +114,16 @@ impl CheckedWindow {
         report::record_pair(checker, &pair, of, Reason::NoStore, &bytes)
     }
 
+    /// Whether the owner of a part may have asserted that no operation of such an epoch updates it.
+    #[inline]
+    pub(super) fn is_asserted(&self, target: u32, epoch: EpochKind) -> bool {
+        let (part, fence) = (&self.parts[target as usize], self.fences.load());
+        match epoch {
+            EpochKind::Fence => fence != 0 && part.noput_fences[fence as usize % 2].load() == fence,
+            EpochKind::Other => part.noput.load() != 0,
+        }
+    }
+
     /// An operation of this rank updates a run of a part, of which its owner may have asserted that none does.
     pub(super) fn updates(
         &self,
@@ -123,14 +133,13 @@ impl CheckedWindow {
         epoch: EpochKind,
         run: Option<&ByteRun>,
     ) -> Option<Conflict> {
-        let (part, fence) = (&self.parts[target as usize], self.fences.load());
-        let at = fence as usize % 2;
+        if !self.is_asserted(target, epoch) {
+            return None;
+        }
+        let (part, at) = (&self.parts[target as usize], self.fences.load() as usize % 2);
         let (call, site) = match epoch {
-            EpochKind::Fence if fence != 0 && part.noput_fences[at].load() == fence => {
-                (Call::Fence, part.noput_sites[at].load())
-            }
-            EpochKind::Other if part.noput.load() != 0 => (Call::Post, part.noput_site.load()),
-            _ => return None,
+            EpochKind::Fence => (Call::Fence, part.noput_sites[at].load()),
+            EpochKind::Other => (Call::Post, part.noput_site.load()),
         };
         let operation = checker.operation_at(number);
         let updates = (operation.site.load(), operation.what.load());

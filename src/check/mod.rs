@@ -30,6 +30,7 @@ mod requests;
 mod rules;
 mod separate;
 mod shadow;
+mod short;
 mod stores;
 mod threads;
 mod window;
@@ -227,6 +228,7 @@ impl Checker {
     }
 
     /// The state, in which this thread is the present one.
+    #[inline]
     fn state(&self) -> MutexGuard<'_, CheckState> {
         let mut state = self.lock_state();
         if state.threads.enter() {
@@ -240,6 +242,7 @@ impl Checker {
         self.state().windows.iter().filter_map(Weak::upgrade).collect()
     }
 
+    #[inline]
     fn lock_state(&self) -> MutexGuard<'_, CheckState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -250,6 +253,7 @@ impl Checker {
     }
 
     /// The first numbers of a clock, which are in use.
+    #[inline]
     fn width(&self) -> usize {
         (self.words.slots.load().max(1) as usize).saturating_mul(self.ranks).min(self.clocks)
     }
@@ -267,6 +271,7 @@ impl Checker {
         self.raise_in(&mut self.state(), all);
     }
 
+    #[inline]
     fn raise_in<'w>(&self, state: &mut CheckState, all: impl IntoIterator<Item = &'w [Word64]>) {
         let clock = &state.threads.clock()[..self.width()];
         all.into_iter().for_each(|at| clock::raise(at, clock));
@@ -283,6 +288,7 @@ impl Checker {
     }
 
     /// What this thread does from now on has not been published.
+    #[inline]
     fn published(&self, state: &mut CheckState) {
         // Local accesses of the next clock are others.
         if !state.open_local.is_empty() {
@@ -520,6 +526,7 @@ impl Checker {
     }
 
     /// The record of an operation.
+    #[inline]
     fn operation_at(&self, number: u32) -> &OperationWords {
         self.at(&self.operations, number)
     }
@@ -531,6 +538,7 @@ impl Checker {
 
     /// A record of a table. Numbers were read from the segment: one that the table does not have, because it was
     /// overwritten, counts as a conflict that may be missed, and stands for the record that is none.
+    #[inline]
     fn at<'t, T>(&self, table: &'t [T], number: u32) -> &'t T {
         table.get(number as usize).unwrap_or_else(|| {
             self.words.is_full.store(1);

@@ -53,6 +53,7 @@ const TABLE: [[Rule; 6]; 6] = [
 ];
 
 impl AccessKind {
+    #[inline]
     pub(crate) fn of_word(word: u8) -> AccessKind {
         ALL.get(usize::from(word)).copied().unwrap_or(Put)
     }
@@ -67,6 +68,7 @@ impl AccessKind {
     }
 
     /// What this access and `other` are if nothing orders them.
+    #[inline]
     pub(crate) fn rule(self, other: AccessKind) -> Rule {
         TABLE[self.row() as usize][other.row() as usize]
     }
@@ -91,6 +93,11 @@ impl AccessKind {
     /// Whether it leaves the bytes as they are.
     pub(super) fn only_reads(self) -> bool {
         matches!(self, Get | Fetch | Load | Source)
+    }
+
+    /// Whether an operation may change these bytes of its target.
+    pub(super) fn updates(self) -> bool {
+        matches!(self, Put | Update)
     }
 
     /// Whether an operation accesses these bytes as its buffer.

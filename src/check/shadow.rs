@@ -87,10 +87,12 @@ type Entries = [u32; WORDS];
 /// Those of a granule without entries.
 const NONE: Entries = [0; WORDS];
 
+#[inline]
 fn entries_of(granule: &[Word32]) -> Entries {
     std::array::from_fn(|at| granule[at].load())
 }
 
+#[inline]
 fn set(granule: &[Word32], entries: Entries) {
     granule.iter().zip(entries).for_each(|(word, entry)| word.store(entry));
 }
@@ -107,6 +109,7 @@ fn chain_of(words: Entries) -> Option<u32> {
 
 impl<'c> Accessing<'c> {
     /// An access of `rank`, which knows `clock`, by operation `number`.
+    #[inline]
     pub(super) fn new(
         (checker, waiter): (&'c Checker, &'c Waiter<'c>),
         (rank, clock): (u32, &'c [u64]),
@@ -137,19 +140,20 @@ impl<'c> Accessing<'c> {
     /// Accesses the bytes `mask` of the first of some granules, and of those behind it that have the same entries:
     /// they get the same ones, too. Calls `found` with the number of the granule, an earlier operation that
     /// conflicts, and the bytes. Returns how many granules those are, and whether the access could be recorded.
-    pub(super) fn access(
+    pub(super) fn access<'w>(
         &mut self,
-        granules: &[Word32],
+        mut granules: impl Iterator<Item = &'w [Word32]>,
         mask: u32,
         mut found: impl FnMut(usize, u32, u32, Finding),
     ) -> (usize, bool) {
-        let (before, mut conflicts) = (entries_of(granules), Vec::new());
+        let Some(first) = granules.next() else { return (0, true) };
+        let (before, mut conflicts) = (entries_of(first), Vec::new());
         let after = self.follow(before, mask, |number, shared, finding| {
             conflicts.push((number, shared, finding));
         });
         let next = after.unwrap_or(before);
         let mut alike = 0;
-        for granule in granules.chunks_exact(WORDS) {
+        for granule in std::iter::once(first).chain(granules) {
             if entries_of(granule) != before {
                 break;
             }
@@ -309,6 +313,7 @@ impl<'c> Accessing<'c> {
     }
 
     /// Counts the entries, and frees the operations and chains that nothing names any more, so that they are reused.
+    #[inline]
     pub(super) fn finish(&mut self, state: &mut CheckState) {
         let (checker, number, own) = (self.checker, self.number, self.own_entries);
         match own {
@@ -367,6 +372,7 @@ impl<'c> Accessing<'c> {
     }
 
     /// What remains of an entry after an access to the bytes `mask`.
+    #[inline]
     fn left_of(&mut self, entry: u32, mask: u32, found: &mut impl FnMut(u32, u32, Finding)) -> u32 {
         let (number, shared) = (number_of(entry), entry & mask);
         if shared == 0 {
@@ -468,6 +474,7 @@ impl<'c> Accessing<'c> {
     }
 
     /// How the operation of an entry stands to this one.
+    #[inline]
     pub(super) fn judge(&mut self, number: u32) -> Judgement {
         if self.latest.0 != number {
             self.latest = (number, self.judge_anew(number));
@@ -475,6 +482,7 @@ impl<'c> Accessing<'c> {
         self.latest.1
     }
 
+    #[inline]
     fn judge_anew(&self, number: u32) -> Judgement {
         let operation = self.checker.operation_at(number);
         let what = operation.what.load();

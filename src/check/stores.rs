@@ -24,7 +24,7 @@ use super::shadow::{Accessing, GRANULE_BYTES};
 use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
-use crate::prim::{Waiter, Word32, Word64, line_by_binding};
+use crate::prim::{Waiter, Word32, Word64, expect_access, line_by_binding};
 use crate::shm::{
     PageHead, PageWords, PartWords, Span, copy_to_words, is_only_thread, is_same, read_span,
 };
@@ -86,6 +86,14 @@ pub(crate) struct Looked {
     site: u32,
     rests: bool,
 }
+
+/// How many runs before they are compared the bytes of a run are brought into the cache, of how many bytes at most, and of how
+/// many runs of an operation: so many that most are still there when the operation writes them.
+const AHEAD: usize = 3;
+const MOST_EXPECTED: u64 = 512;
+const MOST_AHEAD: usize = 64;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// Bytes of operations that need no buffer for a page.
 const SHORT: usize = 64;
@@ -154,6 +162,7 @@ fn update_from(part: Span, page: &PageWords, ByteRun { start, bytes }: ByteRun) 
 }
 
 /// The page of a byte of a part, and where it is there.
+#[inline]
 pub(super) fn divided(start: u64) -> (usize, usize) {
     (start as usize / PageWords::BYTES, start as usize % PageWords::BYTES)
 }
@@ -342,11 +351,28 @@ impl CheckedWindow {
             });
             return stored;
         }
+        let mut ahead = by_pages(&accessed.runs).take(MOST_AHEAD);
+        (0..AHEAD).for_each(|_| self.expect_compared(target, ahead.next()));
         for run in by_pages(&accessed.runs) {
+            self.expect_compared(target, ahead.next());
             let (number, _) = divided(run.start);
             add(number, pages.get(number).and_then(|page| update_from(span, page, run)));
         }
         stored
+    }
+
+    /// A short run of a part that lies in one page, its copy and the words of its first block come into the cache.
+    fn expect_compared(&self, target: u32, run: Option<ByteRun>) {
+        let Some(run) = run.filter(|run| run.bytes <= MOST_EXPECTED) else { return };
+        let ((number, from), span) = (divided(run.start), self.span_here(target));
+        let Some(page) = self.pages_of(target).get(number) else { return };
+        page.blocks[from / PageWords::BLOCK_BYTES][0].expect_update();
+        for by in (0..run.bytes).step_by(LINE) {
+            page.copy[(from + by as usize) / 8].expect_update();
+            if let Some(at) = span.at(run.start + by, 1, 1) {
+                expect_access(at);
+            }
+        }
     }
 
     /// An operation has written these bytes. Under the locks of its pages.

@@ -61,6 +61,7 @@ pub(super) fn slot_of(stamp: u64) -> u32 {
 }
 
 /// Which number of a clock has to reach which value, so that a thread with the clock knows of what a rank has stamped so.
+#[inline]
 pub(super) fn required((rank, ranks): (u32, usize), stamp: u64) -> (usize, u64) {
     let at = slot_of(stamp) as usize * ranks + rank as usize;
     (at, stamp & ((1 << SLOT_SHIFT) - 1))
@@ -68,6 +69,7 @@ pub(super) fn required((rank, ranks): (u32, usize), stamp: u64) -> (usize, u64) 
 
 /// Whether a thread with this clock knows of what a rank has stamped so. Stamps were read from the segment: of one that
 /// no clock has, because it was overwritten, it does.
+#[inline]
 pub(super) fn knows(clock: &[u64], of: (u32, usize), stamp: u64) -> bool {
     let (at, number) = required(of, stamp);
     clock.get(at).is_none_or(|known| number <= *known)
@@ -128,6 +130,7 @@ impl Threads {
     }
 
     /// This thread has the lock of the state. Returns whether it is new.
+    #[inline]
     pub(super) fn enter(&mut self) -> bool {
         let Some(myself) = FOLLOWED.get() else { return false };
         let slot = SLOT.get();
@@ -185,6 +188,7 @@ impl Threads {
         self.all.len()
     }
 
+    #[inline]
     pub(super) fn current(&self) -> usize {
         self.current
     }
@@ -199,10 +203,12 @@ impl Threads {
     }
 
     /// The same, until [`Threads::put_back`].
+    #[inline]
     pub(super) fn take_clock(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.all[self.current].clock)
     }
 
+    #[inline]
     pub(super) fn put_back(&mut self, clock: Vec<u64>) {
         self.all[self.current].clock = clock;
     }

@@ -20,7 +20,7 @@ use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
 use super::shadow::{Accessing, BYTES, GRANULE_BYTES, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, divided, divided_by, mask_of};
-use super::{AccessKind, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer};
+use super::{AccessKind, CheckState, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer};
 use crate::call::Call;
 use crate::error::Result;
 use crate::prim::{Waiter, Word32, Word64, expect_access, line_by_binding};
@@ -78,7 +78,7 @@ pub(crate) struct CheckedWindow {
     /// All parts: those that are not mapped by their addresses in the owners' processes.
     spans: Box<[Span]>,
     /// 1 if another window of this rank exposes some bytes of a part.
-    has_overlaps: Word32,
+    pub(super) has_overlaps: Word32,
     pub(super) ranks: usize,
     /// Numbers of a clock.
     clocks: usize,
@@ -161,7 +161,7 @@ struct TablePlaces {
 pub(super) const GRANULES: usize = PageWords::BLOCK_BYTES / GRANULE_BYTES as usize;
 
 /// The block of its page that a byte of a part lies in.
-fn block_of(start: u64) -> usize {
+pub(super) fn block_of(start: u64) -> usize {
     start as usize % PageWords::BYTES / PageWords::BLOCK_BYTES
 }
 
@@ -171,19 +171,22 @@ fn granules_of(page: usize, block: usize) -> Range<u64> {
     first..first + GRANULES as u64
 }
 
-/// Accesses all bytes of a run of granules that have these words together.
-fn touch_whole(
+/// Accesses all bytes of a run of granules that have words together, and of the runs of as many bytes behind it, as long as
+/// their words are the same. Returns the bytes of all.
+fn touch_whole<'w>(
     accessing: &mut Accessing<'_>,
-    words: &[Word32],
+    words: impl Iterator<Item = &'w [Word32]>,
     run: ByteRun,
     found: &mut Vec<FoundConflict>,
-) {
-    let (_, is_recorded) = accessing.access(words, BYTES, |_, number, _, of| {
-        FoundConflict::add(found, (number, of), run.start..run.start + run.bytes);
+) -> u64 {
+    let (alike, is_recorded) = accessing.access(words, BYTES, |at, number, _, of| {
+        let start = run.start + at as u64 * run.bytes;
+        FoundConflict::add(found, (number, of), start..start + run.bytes);
     });
     if !is_recorded {
         accessing.checker.words.is_full.store(1);
     }
+    alike as u64 * run.bytes
 }
 
 /// Pages of a part whose stores are looked for.
@@ -334,15 +337,18 @@ impl CheckedWindow {
     }
 
     /// The pages of a part whose stores are looked for.
+    #[inline]
     pub(super) fn pages_of(&self, target: u32) -> &[PageWords] {
         &self.pages[self.page_numbers(target)]
     }
 
     /// Their heads.
+    #[inline]
     pub(super) fn heads_of(&self, target: u32) -> &[PageHead] {
         &self.heads[self.page_numbers(target)]
     }
 
+    #[inline]
     fn page_numbers(&self, target: u32) -> Range<usize> {
         let [first, end] = [0, 1].map(|more| self.first_page[target as usize + more] as usize);
         first..end
@@ -358,6 +364,7 @@ impl CheckedWindow {
     }
 
     /// Where the part of a rank is in this process, if it is; the own part also if it is not mapped from the segment.
+    #[inline]
     pub(super) fn span_here(&self, rank: u32) -> Span {
         if rank == self.rank { self.own } else { self.mapped[rank as usize] }
     }
@@ -458,17 +465,20 @@ impl CheckedWindow {
     }
 
     /// The words of a granule of a part.
+    #[inline]
     pub(super) fn granule(&self, target: u32, granule: u64) -> Option<&[Word32]> {
         self.granules(target, granule..granule + 1)
     }
 
     /// The words of some granules of a part.
+    #[inline]
     fn granules(&self, target: u32, granules: Range<u64>) -> Option<&[Word32]> {
         let [first, end] = [0, 1].map(|more| self.first[target as usize + more]);
         let at = |granule: u64| (first + granule) as usize * WORDS;
         (granules.end <= end - first).then(|| &self.shadow[at(granules.start)..at(granules.end)])
     }
 
+    #[inline]
     fn clock(&self, number: usize) -> &[Word64] {
         &self.words[number * self.clocks..][..self.clocks]
     }
@@ -481,10 +491,12 @@ impl CheckedWindow {
         self.clock(FENCES * self.ranks + which as usize)
     }
 
+    #[inline]
     fn of_target(&self, target: u32, which: OfTarget) -> &[Word64] {
         self.clock_of(target, which as usize)
     }
 
+    #[inline]
     fn clock_of(&self, target: u32, which: usize) -> &[Word64] {
         self.clock(FENCES * self.ranks + OF_WINDOW + target as usize * OF_TARGET + which)
     }
@@ -700,6 +712,10 @@ impl CheckedWindow {
         act: impl FnOnce() -> R,
     ) -> R {
         checker.settle(waiter);
+        let act = match self.access_short((checker, waiter), of, accessed, act) {
+            Ok(done) => return done,
+            Err(act) => act,
+        };
         match self.attached {
             None => self.access_part((checker, waiter), of, accessed, act),
             Some(_) => self.in_attachment(
@@ -718,9 +734,6 @@ impl CheckedWindow {
         accessed: &AccessedBytes<'_>,
         act: impl FnOnce() -> R,
     ) -> R {
-        if let Some(first) = accessed.runs.first() {
-            self.expect_access(target, first.start);
-        }
         // A binding may wait for locks of its language to find it.
         let line = line_by_binding();
         let judge = |stored: &[StoredPage]| {
@@ -737,8 +750,8 @@ impl CheckedWindow {
         done
     }
 
-    /// A byte of a part and what describes it come into the cache while the rank waits for the lock.
-    fn expect_access(&self, target: u32, start: u64) {
+    /// A byte of a part and what describes it come into the cache.
+    pub(crate) fn expect_access(&self, target: u32, start: u64) {
         if let Some(at) = self.span_here(target).at(start, 1, 1) {
             expect_access(at);
         }
@@ -746,7 +759,10 @@ impl CheckedWindow {
             granule[0].expect_update();
         }
         let (page, from) = divided(start);
-        if let Some(page) = self.pages_of(target).get(page) {
+        if let (Some(head), Some(page)) =
+            (self.heads_of(target).get(page), self.pages_of(target).get(page))
+        {
+            head.is_accessed.expect_read();
             page.copy[from / GRANULE_BYTES as usize].expect_update();
         }
     }
@@ -822,7 +838,7 @@ impl CheckedWindow {
     }
 
     /// The operation of an accumulate, by its number, if others must not be concurrent with it.
-    fn op_of(&self, access: &CheckedAccess) -> u8 {
+    pub(super) fn op_of(&self, access: &CheckedAccess) -> u8 {
         match self.ops {
             ConcurrentOps::Any => 0,
             ConcurrentOps::SameOrNoOp if access.kind == AccessKind::Fetch => 0,
@@ -872,9 +888,7 @@ impl CheckedWindow {
             new.extend(checker.exclusively(waiter, record).unwrap_or_default());
         }
         state.threads.put_back(clock);
-        if matches!(access.kind, AccessKind::Put | AccessKind::Update)
-            && accessed.buffer_of.is_none()
-        {
+        if access.kind.updates() && accessed.buffer_of.is_none() {
             let (of, first) = ((number, target), accessed.runs.first());
             new.extend(self.updates((checker, waiter), state, of, accessed.epoch, first));
         }
@@ -882,11 +896,16 @@ impl CheckedWindow {
             let of = (access, checker.operation_at(number).site.load(), target);
             new.extend(self.use_buffers((checker, waiter), state, of, &accessed.buffers));
         }
-        if matches!(access.kind, AccessKind::Put | AccessKind::Update) {
-            // A rank that waits for a value may see this one before its flush.
-            checker.raise_in(state, [self.of_target(target, OfTarget::Rung)]);
+        if access.kind.updates() {
+            self.may_be_seen(checker, state, target);
         }
         new
+    }
+
+    /// A rank that waits for a value may see one that this rank has put to the target, before its flush.
+    #[inline]
+    pub(super) fn may_be_seen(&self, checker: &Checker, state: &mut CheckState, target: u32) {
+        checker.raise_in(state, [self.of_target(target, OfTarget::Rung)]);
     }
 
     /// Accesses some runs of bytes, against the records of their pages and the shadow.
@@ -897,36 +916,10 @@ impl CheckedWindow {
         runs: &[ByteRun],
         found: &mut Vec<FoundConflict>,
     ) {
-        if let [run] = runs
-            && self.touch_element(accessing, target, *run)
-        {
-            return;
-        }
         for run in runs {
             self.touch_pages(accessing, target, *run, found);
             self.touch(accessing, target, *run, found);
         }
-    }
-
-    /// [`CheckedWindow::touch_all`] bytes of one granule that has words of its own, in a page without records. Returns whether
-    /// that is so, and the access conflicts with nothing; otherwise nothing has changed.
-    #[inline]
-    fn touch_element(&self, accessing: &mut Accessing<'_>, target: u32, run: ByteRun) -> bool {
-        let from = run.start % GRANULE_BYTES;
-        if run.bytes == 0 || from + run.bytes > GRANULE_BYTES {
-            return false;
-        }
-        let ((page, _), block) = (divided(run.start), block_of(run.start));
-        if let Some(head) = self.heads_of(target).get(page) {
-            let has_records = head.numbers.iter().any(|number| number.load() != 0);
-            let is_divided = head.has_blocks.load() != 0 && head.has_granules.load() >> block & 1 == 1;
-            if has_records || !is_divided || head.is_accessed.load() == 0 {
-                return false;
-            }
-        }
-        let mask = (BYTES >> (GRANULE_BYTES - run.bytes)) << from;
-        let granule = self.granule(target, run.start / GRANULE_BYTES);
-        granule.is_some_and(|granule| accessing.access_element(granule, mask))
     }
 
     /// Accesses a run of bytes, page by page where the part has heads of pages.
@@ -937,22 +930,25 @@ impl CheckedWindow {
         part: ByteRun,
         found: &mut Vec<FoundConflict>,
     ) {
-        let pages = self.heads_of(target).len();
-        let with_heads = (pages * PageWords::BYTES) as u64;
-        for run in divided_by(PageWords::BYTES as u64, part) {
-            if run.start >= with_heads {
-                let behind =
-                    ByteRun { start: run.start, bytes: part.start + part.bytes - run.start };
-                self.touch_granules(accessing, target, behind, found);
-                return;
-            }
-            let (page, _) = divided(run.start);
-            let is_whole = run.bytes == PageWords::BYTES as u64;
-            let head = &self.heads_of(target)[page];
+        let heads = self.heads_of(target);
+        let (bytes, end) = (PageWords::BYTES as u64, part.start + part.bytes);
+        let mut start = part.start;
+        while start < end {
+            let (page, from) = divided(start);
+            let run = ByteRun { start, bytes: (end - start).min(bytes - from as u64) };
+            let Some(head) = heads.get(page) else {
+                let behind = ByteRun { start, bytes: end - start };
+                return self.touch_granules(accessing, target, behind, found);
+            };
+            let is_whole = run.bytes == bytes;
             if is_whole && head.has_blocks.load() == 0 {
-                touch_whole(accessing, &head.whole, run, found);
+                let whole = heads[page..].iter().take(((end - start) / bytes) as usize);
+                let alike = whole.take_while(|head| head.has_blocks.load() == 0);
+                let words = alike.map(|head| &head.whole[..]);
+                start += touch_whole(accessing, words, run, found).max(bytes);
                 continue;
             }
+            start += run.bytes;
             self.divide(accessing, (target, page));
             self.touch_blocks(accessing, (target, page), run, found);
             if is_whole {
@@ -980,7 +976,7 @@ impl CheckedWindow {
                     self.touch_divided(accessing, (target, page), before, found);
                 }
                 let words = &self.pages_of(target)[page].blocks[block];
-                touch_whole(accessing, words, run, found);
+                touch_whole(accessing, std::iter::once(&words[..]), run, found);
                 continue;
             }
             self.divide_block(accessing, (target, page), block);
@@ -1078,7 +1074,7 @@ impl CheckedWindow {
             let until = if is_whole { whole } else { granule + 1 };
             let Some(words) = self.granules(target, granule..until) else { break };
             let (granules, is_recorded) =
-                accessing.access(words, mask, |at, number, shared, of| {
+                accessing.access(words.chunks_exact(WORDS), mask, |at, number, shared, of| {
                     FoundConflict::add(found, (number, of), bytes_of(granule + at as u64, shared));
                 });
             if !is_recorded {

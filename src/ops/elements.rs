@@ -357,6 +357,7 @@ impl<'w> Communication<'w> {
         delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
     ) -> Result<Option<T>> {
         let (call, at) = (Call::CompareAndSwap, Location::caller());
+        self.expect_check(target, disp);
         self.calls.within_operation((call, target, size_of::<T>() as u64), || {
             let (bytes, mut found) = (size_of::<T>(), None);
             let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {

@@ -133,6 +133,16 @@ impl<'w> Communication<'w> {
         Err(self.conflict(call, target.rank, disp, bytes as u64))
     }
 
+    /// In a checked job, what describes the bytes of a target there comes into the cache while the call goes on.
+    #[inline]
+    pub(super) fn expect_check(self, target: Rank, disp: u64) {
+        if let Some((_, window)) = self.calls.check()
+            && self.reach_at_once(target).is_some()
+        {
+            window.expect_access(target.0, self.memory.start_of(target.0, disp));
+        }
+    }
+
     /// Does by `act` an operation that has passed all checks. If the job is checked, `describe` describes it before:
     /// the access; the sides, of which it accesses the entries that they have in common, and which of them is the
     /// target's; the buffers of this process. If operations take effect late, what `delayed` returns does instead of
