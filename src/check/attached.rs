@@ -104,7 +104,7 @@ impl CheckedWindow {
     /// This rank has attached memory to the dynamic window. Blocks while others look for attachments of this rank.
     pub(crate) fn attach(&self, checker: &Checker, waiter: &Waiter<'_>, memory: Span) {
         match self.new_part(waiter, memory) {
-            Some(part) => checker.watch(&part, waiter),
+            Some(part) => checker.watch(&part, waiter, false),
             None => {
                 checker.words.is_full.store(1);
                 checker.attached(memory.base() as u64, memory.len());

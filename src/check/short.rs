@@ -58,8 +58,9 @@ impl CheckedWindow {
         let lock = (short.run.start / PageWords::BYTES as u64) as usize % PartWords::LOCKS;
         let mut act = Some(act);
         let done = short.part.pages[lock].0.run(SITES, waiter, |_| {
-            let rests = short.part.rests.load() != 0;
-            let is_stored = !rests && is_same(span, short.run.start, copy, bytes) != Some(true);
+            let (rests, hidden) = (short.part.rests.load() != 0, self.is_hidden(target));
+            let is_known = rests || hidden;
+            let is_stored = !is_known && is_same(span, short.run.start, copy, bytes) != Some(true);
             let is_asserted = access.kind.updates() && self.is_asserted(target, accessed.epoch);
             if is_stored
                 || is_asserted
@@ -70,6 +71,7 @@ impl CheckedWindow {
             let done = act.take().map(|act| act());
             match access.kind.only_reads() {
                 true => {}
+                false if hidden => {}
                 false if rests => short.head.is_stale.store(1),
                 false => drop(copy_to_words(span, short.run.start, copy, bytes)),
             }

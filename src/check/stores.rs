@@ -16,6 +16,9 @@
 //!    Operations then compare nothing, and mark the pages that they write. The owner renews the copies of these before it
 //!    goes on. A rank with several threads does not rest, nor one with receives under way, which would store meanwhile.
 //!
+//! 5. A part that the library has allocated is *hidden* until the program asks for its address: it cannot store there but by
+//!    calls. Until then nothing is compared, and the part has no copy. The call that returns the address makes the copy.
+//!
 //! A store of the value that was there before is not seen. Parts of more than 64 MiB, and memory that other
 //! processes or windows may write without this window's operations, are not compared.
 
@@ -24,7 +27,7 @@ use super::shadow::{Accessing, GRANULE_BYTES};
 use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
-use crate::prim::{Waiter, Word32, Word64, expect_access, line_by_binding};
+use crate::prim::{Waiter, Word32, Word64, line_by_binding};
 use crate::shm::{
     PageHead, PageWords, PartWords, Span, copy_to_words, is_only_thread, is_same, read_span,
 };
@@ -39,6 +42,7 @@ const MOST_OFTEN: u64 = 1 << 20;
 
 const LOOKED_FOR: u32 = 1;
 const IGNORED: u32 = 2;
+const HIDDEN: u32 = 3;
 
 const WORDS: usize = PageWords::WORDS;
 /// The bytes of a page, a bit for each.
@@ -86,14 +90,6 @@ pub(crate) struct Looked {
     site: u32,
     rests: bool,
 }
-
-/// How many runs before they are compared the bytes of a run are brought into the cache, of how many bytes at most, and of how
-/// many runs of an operation: so many that most are still there when the operation writes them.
-const AHEAD: usize = 3;
-const MOST_EXPECTED: u64 = 512;
-const MOST_AHEAD: usize = 64;
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 /// Bytes of operations that need no buffer for a page.
 const SHORT: usize = 64;
@@ -241,18 +237,38 @@ impl CheckedWindow {
         (!self.pages_of(target).is_empty()).then(|| &self.parts[target as usize])
     }
 
-    /// This rank compares its part from now on.
-    fn expose(&self, checker: &Checker, waiter: &Waiter<'_>, site: u32) {
+    /// This rank compares its part from now on, or, if that is hidden, from [`CheckedWindow::shown`] on.
+    fn expose(&self, checker: &Checker, waiter: &Waiter<'_>, (site, hidden): (u32, bool)) {
         let Some(part) = self.compared(self.rank) else { return };
         let since = checker.own_stamp();
         // If the job ends, so does the check.
         let _ = self.alone_at_own(waiter, || {
-            self.compare();
             part.site.store(site);
             part.since.store(since);
             // Another rank may have ended it already.
-            let _ = part.state.compare_exchange(0, LOOKED_FOR);
+            let _ = part.state.compare_exchange(0, HIDDEN);
         });
+        if !hidden {
+            self.shown(waiter);
+        }
+    }
+
+    /// The program gets the address of this rank's part. Blocks while operations on the part are under way.
+    pub(crate) fn shown(&self, waiter: &Waiter<'_>) {
+        if !self.is_hidden(self.rank) {
+            return;
+        }
+        // If the job ends, so does the check.
+        let _ = self.alone_at_own(waiter, || {
+            self.compare();
+            // Another rank may have ended it already.
+            let _ = self.parts[self.rank as usize].state.compare_exchange(HIDDEN, LOOKED_FOR);
+        });
+    }
+
+    /// Whether a part is hidden. It stays what it is under the lock of one of its pages.
+    pub(super) fn is_hidden(&self, target: u32) -> bool {
+        self.parts[target as usize].state.load() == HIDDEN
     }
 
     /// No rank compares a part any more: it has changed, or may change, in ways that this check does not see.
@@ -290,8 +306,8 @@ impl CheckedWindow {
     }
 
     /// Whether the owner may rest.
-    fn is_long(&self) -> bool {
-        self.own.len() > RESTING
+    fn may_rest(&self) -> bool {
+        self.own.len() > RESTING && !self.is_hidden(self.rank)
     }
 
     fn own_pages(&self) -> impl Iterator<Item = (&PageWords, &PageHead)> {
@@ -351,33 +367,19 @@ impl CheckedWindow {
             });
             return stored;
         }
-        let mut ahead = by_pages(&accessed.runs).take(MOST_AHEAD);
-        (0..AHEAD).for_each(|_| self.expect_compared(target, ahead.next()));
         for run in by_pages(&accessed.runs) {
-            self.expect_compared(target, ahead.next());
             let (number, _) = divided(run.start);
             add(number, pages.get(number).and_then(|page| update_from(span, page, run)));
         }
         stored
     }
 
-    /// A short run of a part that lies in one page, its copy and the words of its first block come into the cache.
-    fn expect_compared(&self, target: u32, run: Option<ByteRun>) {
-        let Some(run) = run.filter(|run| run.bytes <= MOST_EXPECTED) else { return };
-        let ((number, from), span) = (divided(run.start), self.span_here(target));
-        let Some(page) = self.pages_of(target).get(number) else { return };
-        page.blocks[from / PageWords::BLOCK_BYTES][0].expect_update();
-        for by in (0..run.bytes).step_by(LINE) {
-            page.copy[(from + by as usize) / 8].expect_update();
-            if let Some(at) = span.at(run.start + by, 1, 1) {
-                expect_access(at);
-            }
-        }
-    }
-
     /// An operation has written these bytes. Under the locks of its pages.
     pub(super) fn written(&self, target: u32, accessed: &AccessedBytes<'_>) {
         let (pages, span) = (self.pages_of(target), self.span_here(target));
+        if self.is_hidden(target) {
+            return;
+        }
         if self.is_resting(target) {
             let heads = self.heads_of(target);
             let touched =
@@ -601,8 +603,8 @@ pub(super) fn bytes_of(granule: u64, mask: u32) -> std::ops::Range<u64> {
 
 /// What this rank does at its calls.
 impl Checker {
-    /// A window of this rank exists from now on.
-    pub(crate) fn watch(&self, window: &Arc<CheckedWindow>, waiter: &Waiter<'_>) {
+    /// A window of this rank exists from now on; `hidden` if the program does not know where its part is.
+    pub(crate) fn watch(&self, window: &Arc<CheckedWindow>, waiter: &Waiter<'_>, hidden: bool) {
         let mut state = self.state();
         let site = self.text_of(&mut state, waiter, "the window's creation");
         for other in state.windows.iter().filter_map(Weak::upgrade) {
@@ -620,7 +622,7 @@ impl Checker {
         state.windows.retain(|other| other.strong_count() != 0);
         state.windows.push(Arc::downgrade(window));
         drop(state);
-        window.expose(self, waiter, site);
+        window.expose(self, waiter, (site, hidden));
         self.watch_parts(window);
     }
 
@@ -655,7 +657,7 @@ impl Checker {
                 Frequency::Seldom => true,
                 Frequency::Window(block) => block == window.block,
             };
-            part.is_some_and(|part| is_due && part.state.load() == LOOKED_FOR)
+            part.is_some_and(|part| is_due && matches!(part.state.load(), LOOKED_FOR | HIDDEN))
         };
         let windows: Vec<_> = self.windows().into_iter().filter(is_looked_at).collect();
         if windows.is_empty() {
@@ -663,11 +665,11 @@ impl Checker {
         }
         let site = self.site_of_call(waiter, call, at);
         // Another thread might store meanwhile.
-        let rests = rests && windows.iter().any(|window| window.is_long()) && is_only_thread();
-        for window in &windows {
+        let rests = rests && windows.iter().any(|window| window.may_rest()) && is_only_thread();
+        for window in windows.iter().filter(|window| !window.is_hidden(window.rank)) {
             let new = window.alone_at_own(waiter, || {
                 let stored = window.compare();
-                if rests && window.is_long() {
+                if rests && window.may_rest() {
                     window.parts[window.rank as usize].rests.store(1);
                 }
                 if stored.is_empty() {
@@ -717,7 +719,7 @@ impl Checker {
             part.site.store(site);
             part.since.store(since);
         }
-        windows.retain(|window| rests && window.is_long());
+        windows.retain(|window| rests && window.may_rest());
         Resting(windows)
     }
 

@@ -763,7 +763,9 @@ impl CheckedWindow {
             (self.heads_of(target).get(page), self.pages_of(target).get(page))
         {
             head.is_accessed.expect_read();
-            page.copy[from / GRANULE_BYTES as usize].expect_update();
+            if !self.is_hidden(target) {
+                page.copy[from / GRANULE_BYTES as usize].expect_update();
+            }
         }
     }
 

@@ -144,7 +144,8 @@ pub(crate) struct PartWords {
     pub(crate) lock: Line<RobustExclusion>,
     /// Each of that of some pages.
     pub(crate) pages: [Line<RobustExclusion>; PartWords::LOCKS],
-    /// 1 while stores are looked for; 2 if they no longer are. Only the owner makes it 1.
+    /// 1 while stores are looked for; 2 if they no longer are; 3 before the program knows where the part is, and so cannot store
+    /// there. Only the owner makes it 3, and 1 of that.
     pub(crate) state: Word32,
     /// The number of the owner's latest call before which it has looked for stores, among the lines.
     pub(crate) site: Word32,

@@ -180,7 +180,8 @@ impl Making<'_> {
         };
         let (segment, at) = (&comm.context().segment, (block, block + plan.check));
         let window = Arc::new(CheckedWindow::place(segment, at, name, of, bytes.into_iter())?);
-        checker.watch(&window, &comm.context().excluded());
+        let is_hidden = *flavour == Flavour::Allocate;
+        checker.watch(&window, &comm.context().excluded(), is_hidden);
         Ok(Some(window))
     }
 

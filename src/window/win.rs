@@ -196,6 +196,7 @@ impl Win {
     /// The caller synchronises its reads and writes through it.
     #[doc(alias = "MPI_WIN_BASE")]
     pub fn base(&self) -> *mut u8 {
+        self.calls.checked(|_, window| window.shown(&self.calls.excluded()));
         self.memory.own(&self.calls).base()
     }
 
