@@ -27,7 +27,7 @@ impl CheckedWindow {
         let part = &self.parts[target as usize];
         let set = if self.has_one_lock { 1 } else { locks_of(runs) };
         if set & (set - 1) == 0 {
-            return part.pages[set.trailing_zeros() as usize].0.run(SITES, waiter, |_| f()).ok();
+            return alone_with_one(&part.pages[set.trailing_zeros() as usize], waiter, f);
         }
         if part.is_awaited.load() != 0 {
             waiter.backoff.hold_off(0, || part.is_awaited.load() != 0);
@@ -58,6 +58,17 @@ impl CheckedWindow {
         part.is_awaited.store(0);
         done
     }
+}
+
+/// Runs `f` with the lock of some pages, unless the job ends.
+#[inline]
+pub(super) fn alone_with_one<R>(
+    lock: &Line<RobustExclusion>,
+    waiter: &Waiter<'_>,
+    f: impl FnOnce() -> R,
+) -> Option<R> {
+    lock.0.hold_off(waiter);
+    lock.0.run(SITES, waiter, |_| f()).ok()
 }
 
 /// A bit for each lock of the pages that some runs lie in.

@@ -444,6 +444,17 @@ impl<'c> Accessing<'c> {
         if before == after {
             return;
         }
+        if old.is_none() && new.is_none() {
+            let pairs = before.map(number_of).into_iter().zip(after.map(number_of));
+            let changed = pairs.filter(|(old, new)| old != new);
+            for (_, number) in changed.clone().filter(|(_, new)| *new != 0) {
+                self.retain(number, granules);
+            }
+            for (number, _) in changed.filter(|(old, _)| *old != 0) {
+                self.release(number, granules);
+            }
+            return;
+        }
         let entry = |words: Entries, at: usize| match chain_of(words) {
             Some(_) if at == LAST => 0,
             _ => number_of(words[at]),

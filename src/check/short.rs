@@ -1,10 +1,11 @@
 //! Accesses to bytes of one granule, as most short operations are: where only the granule's words and its bytes of the copy
 //! need a look, they are judged and done at once.
 
+use super::locks::alone_with_one;
 use super::shadow::{Accessing, BYTES, GRANULE_BYTES};
 use super::stores::divided;
 use super::window::{AccessedBytes, ByteRun, CheckedWindow, block_of};
-use super::{CheckedAccess, Checker, SITES};
+use super::{CheckedAccess, Checker};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, has_binding};
 use crate::shm::{PageHead, PageWords, PartWords, copy_to_words, is_same};
@@ -57,7 +58,7 @@ impl CheckedWindow {
         let copy = (&short.page.copy[..], short.from());
         let lock = (short.run.start / PageWords::BYTES as u64) as usize % PartWords::LOCKS;
         let mut act = Some(act);
-        let done = short.part.pages[lock].0.run(SITES, waiter, |_| {
+        let done = alone_with_one(&short.part.pages[lock], waiter, || {
             let (rests, hidden) = (short.part.rests.load() != 0, self.is_hidden(target));
             let is_known = rests || hidden;
             let is_stored = !is_known && is_same(span, short.run.start, copy, bytes) != Some(true);
@@ -78,7 +79,7 @@ impl CheckedWindow {
             done
         });
         match (done, act) {
-            (Ok(Some(done)), _) => Ok(done),
+            (Some(Some(done)), _) => Ok(done),
             (_, act) => Err(act.expect("it was not run")),
         }
     }

@@ -54,6 +54,15 @@ impl RobustExclusion {
         Ok(result)
     }
 
+    /// Waits while a rank is inside, at most about as long as a few short critical sections: before [`RobustExclusion::run`]
+    /// where few ranks want the same exclusion, so that the rank inside does not enter again at once.
+    #[inline]
+    pub fn hold_off(&self, waiter: &Waiter<'_>) {
+        if is_rank(self.holder.load()) {
+            waiter.backoff.hold_off(0, || is_rank(self.holder.load()));
+        }
+    }
+
     /// The rank inside plus one, or zero, or a value that was left.
     #[inline(always)]
     pub(super) fn holder(&self) -> u32 {

@@ -10,6 +10,7 @@ use onesided::{
     Comm, Datatype, DerivedDatatype, FenceAssert, Group, Op, Rank, Request, WindowOptions,
 };
 use std::collections::BTreeSet;
+use std::ptr;
 
 /// Raised by each rank behind each step.
 const TURN: usize = 0;
@@ -50,6 +51,7 @@ impl Kind {
             Kind::Load => win.load(disp, &mut into),
             Kind::Store => win.store(disp, &bytes),
             Kind::OwnStore => {
+                let base = if base.is_null() { win.base() } else { base };
                 let start = base.wrapping_add(byte as usize * scale);
                 for at in (0..4 * scale).map(|byte| start.wrapping_add(byte)) {
                     // SAFETY: the part has the byte, and no other rank accesses it meanwhile.
@@ -160,7 +162,9 @@ impl Interpreter<'_> {
             }
         };
         let win = win.expect("there is memory");
-        let mut place = Place { first: 0, base: win.base(), scale: program.scale() };
+        // Until a program asks for the address, it stores by calls alone.
+        let base = if program.memory == Memory::Allocated { ptr::null_mut() } else { win.base() };
+        let mut place = Place { first: 0, base, scale: program.scale() };
         if program.memory == Memory::Attached {
             place.base = memory.as_mut_ptr().cast();
             if rank == 0 {

@@ -123,6 +123,7 @@ fn a_rank_that_waits_is_not_compared() {
         for (store, at) in cases {
             for (by_fence, flushes) in [(true, false), (false, true), (false, false)] {
                 let win = Rc::new(WindowOptions::new().allocate_bytes(world, BYTES, 1).unwrap());
+                win.base();
                 let case = Case { world, win, store, at, by_fence, flushes, raised };
                 let expected = case.conflicts();
                 case.run();

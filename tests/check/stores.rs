@@ -257,11 +257,27 @@ impl Between {
     }
 }
 
-/// A window of that many bytes a rank over allocated or private memory.
-fn window(world: &Comm, is_private: bool, bytes: u64) -> Win {
-    match is_private {
-        false => WindowOptions::new().allocate_bytes(world, bytes, 1).expect("memory"),
-        true => {
+/// The memory of a window.
+#[derive(Clone, Copy)]
+enum Own {
+    /// Allocated; the program asks for its address at once.
+    Known,
+    /// The same when it stores.
+    Hidden,
+    Private,
+}
+
+/// A window of that many bytes a rank.
+fn window(world: &Comm, own: Own, bytes: u64) -> Win {
+    let allocate = || WindowOptions::new().allocate_bytes(world, bytes, 1).expect("memory");
+    match own {
+        Own::Hidden => allocate(),
+        Own::Known => {
+            let win = allocate();
+            win.base();
+            win
+        }
+        Own::Private => {
             let memory: &'static mut [u64] = vec![0; bytes as usize / 8].leak();
             // SAFETY: the memory lives as long as the process, and is used through the window's base alone.
             let exposed = unsafe { ExposedBytes::new(memory.as_mut_ptr().cast(), bytes) };
@@ -270,7 +286,7 @@ fn window(world: &Comm, is_private: bool, bytes: u64) -> Win {
     }
 }
 
-fn all(is_private: bool, bytes: u64) {
+fn all(own: Own, bytes: u64) {
     let outcome = job(2, &["--check=report"], |world| {
         let (mut faults, mut cases, mut raised, mut before) = (Vec::new(), 0, [0; 2], 0);
         let pairs = || KINDS.iter().flat_map(|kind| [8, 12].map(|at| (*kind, at)));
@@ -278,7 +294,7 @@ fn all(is_private: bool, bytes: u64) {
             for ((kind, at), store_first) in
                 pairs().flat_map(|pair| [false, true].map(|first| (pair, first)))
             {
-                let win = window(world, is_private, bytes);
+                let win = window(world, own, bytes);
                 let case = Case { world, win, kind, at, store_first, raised };
                 case.run(between);
                 case.win.free().expect("no epoch is open");
@@ -302,22 +318,33 @@ fn all(is_private: bool, bytes: u64) {
 
 #[test]
 fn stores_to_allocated_memory() {
-    all(false, 64);
+    all(Own::Known, 64);
+}
+
+#[test]
+fn stores_to_memory_that_was_hidden() {
+    all(Own::Hidden, 64);
 }
 
 #[test]
 fn stores_to_private_memory() {
-    all(true, 64);
+    all(Own::Private, 64);
 }
 
 /// Their owner rests in barriers and fences.
 #[test]
 fn stores_to_long_parts() {
-    all(false, 100 << 10);
+    all(Own::Known, 100 << 10);
+}
+
+/// Likewise, once the program has asked for the address.
+#[test]
+fn stores_to_long_parts_that_were_hidden() {
+    all(Own::Hidden, 100 << 10);
 }
 
 /// Likewise.
 #[test]
 fn stores_to_long_parts_of_private_memory() {
-    all(true, 100 << 10);
+    all(Own::Private, 100 << 10);
 }
