@@ -1,7 +1,7 @@
 //! Accesses to a long part while its owner sleeps in a barrier or fence, and stores of the owner around it, or of another
 //! thread of it meanwhile.
 
-use crate::support::interleave::{free, notify_when_asleep};
+use crate::support::interleave::{free, notify_when_asleep, notify_when_asleep_together};
 use crate::support::job;
 use onesided::engine::Win;
 use onesided::{Comm, FenceAssert, Rank, WindowOptions};
@@ -48,7 +48,10 @@ impl Case<'_> {
         if self.store == Before {
             self.change();
         }
-        notify_when_asleep(&self.win, 0);
+        match self.by_fence {
+            true => notify_when_asleep(&self.win, 0),
+            false => notify_when_asleep_together(&self.win, 0),
+        }
         self.synchronise();
         if self.store != Before {
             self.change();
@@ -158,7 +161,7 @@ fn a_store_of_another_thread_is_found() {
                     unsafe { at.write_volatile(0x5a5a_5a5a) };
                     world.signal(2);
                 });
-                notify_when_asleep(&win, 0);
+                notify_when_asleep_together(&win, 0);
                 world.barrier().expect("all ranks live");
             });
         } else {

@@ -234,7 +234,7 @@ fn rule_17_nobody_returns_from_free_before_all_have_called_it() {
                 world.await_signal(0, 3 * round);
             } else {
                 let comm = world.clone();
-                delay(Event::MemSync(Site::ParkWaiter), move || comm.signal(0));
+                delay(Event::MemSync(Site::ParkBarrier), move || comm.signal(0));
             }
             free(win);
         }

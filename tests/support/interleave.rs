@@ -107,6 +107,11 @@ pub fn notify_when_asleep(win: &Rc<Win>, signal: usize) {
     notify(win, Event::MemSync(Site::ParkWaiter), signal);
 }
 
+/// The same before a collective of a few ranks, whose sleepers execute a barrier of all ranks.
+pub fn notify_when_asleep_together(win: &Rc<Win>, signal: usize) {
+    notify(win, Event::MemSync(Site::ParkBarrier), signal);
+}
+
 /// [`hooks::record`] of what passes between ranks: without the turn of this rank's threads, which goes
 /// by the protocol of the shards (`src/shm/biased.rs`).
 pub fn record<R>(f: impl FnOnce() -> R) -> (R, Vec<Event>) {
