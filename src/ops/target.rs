@@ -137,7 +137,7 @@ impl<'w> Communication<'w> {
     #[inline]
     pub(super) fn expect_check(self, target: Rank, disp: u64) {
         if let Some((_, window)) = self.calls.check()
-            && self.reach_at_once(target).is_some()
+            && self.reach_at_once(target).is_some_and(|part| part.at(disp, 1).is_some())
         {
             window.expect_access(target.0, self.memory.start_of(target.0, disp));
         }

@@ -348,3 +348,32 @@ fn stores_to_long_parts_that_were_hidden() {
 fn stores_to_long_parts_of_private_memory() {
     all(Own::Private, 100 << 10);
 }
+
+/// Operations on no rank are nothing, and those on a rank that the window does not have fail, in windows of equal parts and
+/// of parts that differ.
+#[test]
+fn operations_without_a_target() {
+    let outcome = job(2, &["--check"], |world| {
+        for bytes in [64, 64 * (1 + u64::from(world.rank().0))] {
+            let win = WindowOptions::new().allocate_bytes(world, bytes, 1).unwrap();
+            win.lock_all().expect("no epoch is open");
+            let all = |target| {
+                let (mut into, mut before) = ([0u32], 0);
+                [
+                    win.put(&[1u32], target, 0),
+                    win.get(&mut into, target, 0),
+                    win.accumulate(&[1u32], Op::Sum, target, 0),
+                    win.accumulate(&[1u32, 2], Op::Sum, target, 0),
+                    win.compare_and_swap(&0u32, &1, &mut before, target, 0),
+                ]
+            };
+            assert!(all(Rank::NULL).iter().all(Result::is_ok));
+            assert!(all(Rank(2)).iter().all(Result::is_err));
+            win.unlock_all().expect("lock_all is held");
+            win.free().expect("no epoch is open");
+        }
+    });
+    if let Some(outcome) = outcome {
+        assert!(outcome.status.success(), "{}", outcome.output);
+    }
+}
