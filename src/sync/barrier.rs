@@ -51,20 +51,22 @@ pub(super) fn count(word: u32) -> u32 {
 pub struct Round(u64);
 
 /// This rank knows that the round is cancelled.
-const LOST: u64 = 1 << 32;
+const LOST: u64 = 1;
 /// This rank has arrived without having seen that the round is complete.
-const OPEN: u64 = 1 << 33;
+const OPEN: u64 = 2;
+/// What makes the next round of one; its number is above.
+const NEXT: u64 = 1 << 32;
 
 impl Round {
     /// Distinguishes the barriers on the same words; modulo 2³², the first is 1.
     #[inline]
     pub fn number(self) -> u32 {
-        self.0 as u32
+        (self.0 / NEXT) as u32
     }
 
     #[inline]
     fn with_number(self, number: u32) -> Round {
-        Round(self.0 & !u64::from(u32::MAX) | u64::from(number))
+        Round(self.0 % NEXT | u64::from(number) * NEXT)
     }
 
     #[inline]
@@ -81,7 +83,7 @@ impl Round {
     /// This rank has passed it, or learnt that it is cancelled.
     #[inline]
     fn ended(self, is_lost: bool) -> Round {
-        Round(u64::from(self.number()) | if is_lost { LOST } else { 0 })
+        Round(self.0 & !(LOST | OPEN) | if is_lost { LOST } else { 0 })
     }
 
     /// What a rank publishes that arrives in this round; one or two flipped bits make no other round's.
@@ -112,13 +114,13 @@ impl Round {
     /// The round after this one.
     #[inline]
     pub fn next(self) -> Round {
-        self.with_number(self.number().wrapping_add(1))
+        Round(self.0.wrapping_add(NEXT))
     }
 
     /// The round before this one.
     #[allow(dead_code, reason = "for reports; the models write none")]
     pub fn before(self) -> Round {
-        self.with_number(self.number().wrapping_sub(1))
+        Round(self.0.wrapping_sub(NEXT))
     }
 }
 
