@@ -374,15 +374,15 @@ impl Context {
         self.statistics()?.log()
     }
 
-    /// Whether this process takes part in barriers of all ranks.
+    /// Whether all ranks that have joined take part in barriers of all ranks: those of each communicator have.
     #[inline(always)]
-    pub(crate) fn takes_part(&self) -> bool {
-        self.shards.take_part()
+    pub(crate) fn all_take_part(&self) -> bool {
+        self.shards.all_take_part()
     }
 
     /// Whether this thread may be preferred by mutexes: not where every call takes its slow path.
     pub(crate) fn may_prefer(&self) -> bool {
-        self.takes_part() && !self.is_observed()
+        self.shards.take_part() && !self.is_observed()
     }
 
     /// What tools read of this rank.

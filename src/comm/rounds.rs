@@ -200,8 +200,8 @@ fn arrivals_by<'s>(
     let slot = (number & (shared.stages.slots() - 1)) as usize;
     if slots.len() <= MOST_WITHOUT_COUNTER && !comm.keeps_to_close() {
         let asleep = &words.barriers[slot];
-        let takes_part = comm.context().takes_part();
-        return Arrivals::Each { own, all: slots, rings: &words.rings, asleep, takes_part };
+        let all_take_part = comm.context().all_take_part();
+        return Arrivals::Each { own, all: slots, rings: &words.rings, asleep, all_take_part };
     }
     Arrivals::Counted(shared.barrier(slot, own))
 }

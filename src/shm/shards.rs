@@ -128,6 +128,12 @@ impl Shards {
         self.takes_part
     }
 
+    /// Whether all ranks do that have joined.
+    #[inline(always)]
+    pub(crate) fn all_take_part(&self) -> bool {
+        self.takes_part && self.words.common.holds()
+    }
+
     /// Runs `f`, which updates elements among the `bytes` bytes at `address` in any way, while no other thread
     /// updates elements there. Blocks while one does; `waiter` is needed only then. Returns `None`
     /// and does nothing where elements are updated by instructions only.

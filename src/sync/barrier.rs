@@ -411,9 +411,9 @@ pub enum Arrivals<'w, S = ParkWord> {
         rings: &'w Word32,
         /// Where the others sleep until all have arrived.
         asleep: &'w BarrierWords,
-        /// Whether this process takes part in barriers of all ranks: it then publishes by a plain store, and leaves the
-        /// price to the ranks that sleep or are rung.
-        takes_part: bool,
+        /// Whether all of them take part in barriers of all ranks: each then publishes by a plain store, and leaves the
+        /// price to those that sleep or are rung.
+        all_take_part: bool,
     },
 }
 
@@ -515,13 +515,13 @@ impl<S: AsRef<ParkWord>> Arrivals<'_, S> {
                 published.into_iter().for_each(ParkWord::wake_all);
                 is_last
             }
-            Arrivals::Each { own, all, rings, asleep, takes_part } => {
+            Arrivals::Each { own, all, rings, asleep, all_take_part } => {
                 if round.is_lost() {
                     return Err(JobFailed);
                 }
                 *round = round.next().arrived(true);
                 let word = all[own as usize].as_ref();
-                if takes_part {
+                if all_take_part {
                     word.release_and_wake(round.word());
                 } else {
                     word.store_and_wake(round.word());

@@ -24,12 +24,12 @@ fn length(count: c_int) -> Outcome<usize> {
         .map_err(|_| Failure::new(MPI_ERR_COUNT, format!("the count {count} is negative")))
 }
 
-/// The requests of an array, which are all valid.
+/// Checks that all requests of an array are valid.
 fn check_all(count: usize, requests: Ptr<MPI_Request>) -> Outcome {
     (0..count).try_for_each(|k| find(requests.get_at(k)?).map(drop))
 }
 
-/// The same.
+/// The requests of an array, which are all valid.
 fn all(count: c_int, requests: Ptr<MPI_Request>) -> Outcome<Vec<Option<&'static Request>>> {
     requests.list(length(count)?)?.into_iter().map(find).collect()
 }
@@ -103,9 +103,8 @@ fn set_all(statuses: Ptr<MPI_Status>, first: usize, all: Vec<Ended>) -> Outcome 
 pub fn wait(request: Ptr<MPI_Request>, status: Ptr<MPI_Status>) -> Outcome {
     let mut ended = status::EMPTY;
     match finish_to(request, 0, &mut ended) {
-        Ok(_) if status.is_ignored() => Ok(()),
         Ok(true) => status::set_at(status, 0, ended),
-        outcome => set_one(status, outcome.map(|_| None)),
+        inactive_or_failed => set_one(status, inactive_or_failed.map(|_| None)),
     }
 }
 

@@ -89,7 +89,7 @@ impl Words {
         }
         let (own, all) = (me as u32, &self.published[slot][..]);
         let (rings, asleep) = (&self.rings, &self.barriers[slot]);
-        Arrivals::Each { own, all, rings, asleep, takes_part: true }
+        Arrivals::Each { own, all, rings, asleep, all_take_part: true }
     }
 }
 
