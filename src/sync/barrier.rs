@@ -66,7 +66,7 @@ impl Round {
 
     #[inline]
     fn with_number(self, number: u32) -> Round {
-        Round(self.0 % NEXT | u64::from(number) * NEXT)
+        Round((self.0 % NEXT) | (u64::from(number) * NEXT))
     }
 
     #[inline]
