@@ -312,14 +312,13 @@ impl Checker {
     }
 
     /// The operations of this rank on a window, or on one target of it, are complete at the target.
-    fn complete(&self, window: u64, target: Option<u32>) {
+    fn complete(&self, state: &mut CheckState, window: u64, target: Option<u32>) {
         let is_one = |key: &OpenKey| {
             key.window == window && target.is_none_or(|target| target == key.target)
         };
-        let mut state = self.state();
-        self.complete_of_others(&mut state, is_one);
-        self.close(&mut state, Which::Operations, is_one);
-        self.close(&mut state, Which::Local, is_one);
+        self.complete_of_others(state, is_one);
+        self.close(state, Which::Operations, is_one);
+        self.close(state, Which::Local, is_one);
     }
 
     /// This thread completes operations that other threads of this rank have issued before, as it knows. That is recorded,
@@ -589,8 +588,8 @@ impl Checker {
 
     /// The window is gone, and its shadow with it: frees this rank's operations on it.
     pub(crate) fn forget(&self, window: u64, waiter: &Waiter<'_>) {
-        self.complete(window, None);
         let mut state = self.state();
+        self.complete(&mut state, window, None);
         // If the job ends, so does the check.
         let _ = self.words.lock.0.run(SITES, waiter, |_| {
             let of_others = |number: &u32| self.operation_at(*number).window.load() != window;

@@ -10,7 +10,7 @@ impl CheckedWindow {
     /// This rank's operations in epochs that are lost are complete.
     pub(crate) fn recovering(&self, checker: &Checker) {
         self.forget_late();
-        checker.complete(self.block, None);
+        checker.complete(&mut checker.state(), self.block, None);
         self.latest_store.clear();
         self.fences.store(0);
     }

@@ -615,12 +615,10 @@ impl CheckedWindow {
             self.late_operations(target);
         }
         self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
-        checker.complete(self.block, target);
-        match target {
-            Some(target) => checker.raise([self.of_target(target, OfTarget::Rung)]),
-            None => checker
-                .raise((0..self.ranks as u32).map(|rank| self.of_target(rank, OfTarget::Rung))),
-        }
+        let state = &mut *checker.state();
+        checker.complete(state, self.block, target);
+        let ranks = target.map_or(0..self.ranks as u32, |target| target..target + 1);
+        checker.raise_in(state, ranks.map(|rank| self.of_target(rank, OfTarget::Rung)));
     }
 
     /// The owner of a part has seen what another rank has announced there.
