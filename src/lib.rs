@@ -239,12 +239,12 @@ pub mod engine {
     pub use crate::mail::LONGEST as STAGED;
     pub use crate::memory::ExposedBytes;
     pub use crate::message::{
-        Channel, EAGER, Message, MessageRequest, SendMode, Status, WaitingMessages, Waits,
-        numbers_of,
+        Channel, EAGER, Message, MessageRequest, MessageSlot, SendMode, Status, WaitingMessages,
+        Waits, numbers_of,
     };
     pub use crate::ops::{Layout, Origin, OriginMut, Transfer, Update};
     pub use crate::prim::{CALLER, set_caller};
-    pub use crate::shm::reserve;
+    pub use crate::shm::{BiasedMutex, reserve};
     pub use crate::window::Win;
 
     /// What a binding reports of the program itself, in jobs that `rmarun --check` has started.

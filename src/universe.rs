@@ -108,6 +108,12 @@ impl Universe {
         is_forked()
     }
 
+    /// For bindings of other languages: whether a [`BiasedMutex`](crate::engine::BiasedMutex) of this process may be
+    /// biased. Local.
+    pub fn may_prefer(&self) -> bool {
+        self.world.context().may_prefer()
+    }
+
     /// For bindings of other languages, whose lines the callers' are: reports of this process's waits name the
     /// line of the program that `find` returns, called in a wait that lasts long. `program`: the path of the program's
     /// file, and what is added to its addresses where it is mapped; the launcher then finds the lines of

@@ -5,6 +5,7 @@ use super::mailbox::Mailbox;
 use super::receive::{self, receive, wanted};
 use super::request::await_fetched;
 use super::send::{message_context, send, send_eagerly};
+use super::slots::MessageSlot;
 use super::typed::{Source, Tag, receive_and_wait, send_and_receive, send_and_wait};
 use super::wait::End;
 use super::{Channel, Driven, Message, MessageRequest, Pending, SendMode, Status, Waits, probe};
@@ -275,11 +276,31 @@ impl Comm {
         source: Option<Rank>,
         tag: Option<i32>,
     ) -> Result<MessageRequest> {
+        if let Some(slot) = self.try_start_receive(channel, &into, source, tag) {
+            return Ok(MessageRequest::pending(self, slot));
+        }
         let call = Call::Receive;
         self.within_message((call, source.unwrap_or(Rank::NULL), 0), || {
             let slot = receive(self.members(), call, channel, &into, source, tag)?;
             Ok(MessageRequest::of(self, slot))
         })
+    }
+
+    /// The fast path of [`Comm::start_receive`]: the place of a receive for which no message waits, for
+    /// [`MessageRequest::pending`], so that a caller can make that where it stays. `None`: nothing has changed.
+    /// Never blocks.
+    #[inline]
+    pub fn try_start_receive(
+        &self,
+        channel: Channel,
+        into: &OriginMut<'_>,
+        source: Option<Rank>,
+        tag: Option<i32>,
+    ) -> Option<MessageSlot> {
+        match self.is_freed() {
+            true => None,
+            false => receive::try_post(self.members(), channel, into, source, tag),
+        }
     }
 
     /// `MPI_Send`, `MPI_Ssend`, `MPI_Rsend` and `MPI_Bsend` (MPI-2.2 §3.4): [`Comm::start_send`] and
@@ -339,10 +360,10 @@ impl Comm {
         }
     }
 
-    /// The fast path of a send, for a short message. Returns whether it is done; if it is not, nothing has changed.
-    /// Never blocks.
+    /// The fast path of [`Comm::start_send`], for a short message, which is then complete. Returns whether it is done; if it
+    /// is not, nothing has changed. Never blocks.
     #[inline]
-    fn try_send(
+    pub fn try_send(
         &self,
         mode: SendMode,
         channel: Channel,

@@ -2,7 +2,7 @@
 //! which the receiver frees; or another MPI moves them.
 
 use super::mailbox::{MailboxState, send_foreign};
-use super::slots::{MessageFailure, Payload, RequestOutcome, RequestStage, Slot};
+use super::slots::{MessageFailure, MessageSlot, Payload, RequestOutcome, RequestStage};
 use crate::context::Context;
 use crate::error::Result;
 use crate::mail::{Head, RecordKind};
@@ -16,7 +16,7 @@ impl MailboxState {
         &mut self,
         context: &Context,
         to: u32,
-        slot: Slot,
+        slot: MessageSlot,
         theirs: u64,
     ) -> Result<()> {
         if !context.reaches(to) {
@@ -48,7 +48,7 @@ impl MailboxState {
     }
 
     /// The bytes of a message of this rank, unless it has been withdrawn.
-    fn payload_of(&mut self, slot: Slot) -> Box<[u8]> {
+    fn payload_of(&mut self, slot: MessageSlot) -> Box<[u8]> {
         match self.slots.stage(slot) {
             Some(RequestStage::Offered { payload: Some(payload), .. }) => match payload {
                 Payload::Copied(copied) => copied.packed(),
@@ -60,7 +60,7 @@ impl MailboxState {
 
     /// Completes a request of this rank whose bytes another MPI has moved.
     #[cold]
-    pub(super) fn received_late(&mut self, slot: Slot, data: &[u8]) {
+    pub(super) fn received_late(&mut self, slot: MessageSlot, data: &[u8]) {
         if let Some(RequestStage::Promised { into, envelope, bytes }) = self.slots.stage(slot) {
             let (envelope, bytes) = (*envelope, *bytes);
             let is_whole = data.len() as u64 == bytes;
@@ -81,7 +81,7 @@ impl MailboxState {
     pub(super) fn handed_over(
         &mut self,
         context: &Context,
-        slot: Slot,
+        slot: MessageSlot,
         block: u64,
         bytes: u64,
     ) -> Result<()> {

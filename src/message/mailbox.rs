@@ -9,7 +9,7 @@ use super::incoming::{MessageSource, TakenMessage};
 use super::left::{not_completed, not_received};
 use super::matching::{Envelope, Posted, Unexpected};
 use super::request::{found_long, publish_clock};
-use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot, Slots};
+use super::slots::{MessageFailure, MessageSlot, RequestOutcome, RequestStage, Slots};
 use crate::context::{Context, Left, ProgressEngine};
 use crate::error::{Error, Place, Result};
 use crate::foreign::ForeignError;
@@ -57,7 +57,7 @@ enum Body {
 
 /// Bytes for the next thread with the lock to copy out of another process.
 pub(super) struct Pull {
-    pub(super) slot: Slot,
+    pub(super) slot: MessageSlot,
     pub(super) into: Incoming,
     pub(super) envelope: Envelope,
     pub(super) bytes: u64,
@@ -74,7 +74,7 @@ pub(super) struct MailboxState {
     /// A queue to each rank of the job that this rank has sent to.
     pub(super) queues: Vec<Option<OutgoingQueue>>,
     pub(super) pool: BlockPool,
-    pub(super) posted: Posted<Slot>,
+    pub(super) posted: Posted<MessageSlot>,
     pub(super) unexpected: Unexpected<Arrived>,
     pub(super) slots: Slots,
     pub(super) pulls: Vec<Pull>,
@@ -293,6 +293,37 @@ impl MailboxState {
         self.sources.take(&context.segment, wanted, into, from)
     }
 
+    /// The same for the receive of a request, if no other is posted. The request no longer exists after a message.
+    #[inline]
+    pub(super) fn take_posted(
+        &mut self,
+        context: &Context,
+        slot: MessageSlot,
+        from: &mut MessageSource,
+    ) -> TakenMessage {
+        let is_first =
+            self.posted.is_only(&slot) && self.unexpected.is_empty() && self.unsent_acks.is_empty();
+        let (true, Some(RequestStage::Posted { wanted, into })) =
+            (is_first, self.slots.stage(slot))
+        else {
+            return TakenMessage::Otherwise;
+        };
+        let (wanted, taken) = (*wanted, self.sources.take(&context.segment, wanted, into, from));
+        if taken == TakenMessage::Message {
+            self.posted.withdraw(&wanted, &slot);
+            self.slots.remove(slot);
+        }
+        taken
+    }
+
+    /// Posts a receive.
+    #[inline(always)]
+    pub(super) fn post(&mut self, wanted: Envelope, into: Incoming) -> MessageSlot {
+        let slot = self.slots.add_made(|| RequestStage::Posted { wanted, into });
+        self.posted.post(wanted, slot);
+        slot
+    }
+
     /// Whether the known queues have anything to drain, or may have.
     #[inline]
     pub(super) fn has_news(&self, context: &Context) -> bool {
@@ -316,14 +347,16 @@ impl MailboxState {
         match kind {
             RecordKind::Link => Ok(()),
             RecordKind::TakenMessage => {
-                self.received(Slot::of(token), place);
+                self.received(MessageSlot::of(token), place);
                 Ok(())
             }
-            RecordKind::Wanted => self.hand_over(context, sender, Slot::of(token), place),
+            RecordKind::Wanted => self.hand_over(context, sender, MessageSlot::of(token), place),
             RecordKind::Block => match data {
-                RecordData::At(_) => self.handed_over(context, Slot::of(token), place, bytes),
+                RecordData::At(_) => {
+                    self.handed_over(context, MessageSlot::of(token), place, bytes)
+                }
                 RecordData::Received(data) => {
-                    self.received_late(Slot::of(token), &data);
+                    self.received_late(MessageSlot::of(token), &data);
                     Ok(())
                 }
             },
@@ -359,7 +392,7 @@ impl MailboxState {
     fn land(
         &mut self,
         context: &Context,
-        slot: Slot,
+        slot: MessageSlot,
         envelope: &Envelope,
         (head, inside): (Head, u64),
     ) -> Result<()> {
@@ -383,7 +416,7 @@ impl MailboxState {
     pub(super) fn deliver(
         &mut self,
         context: &Context,
-        slot: Slot,
+        slot: MessageSlot,
         envelope: Envelope,
         message: Arrived,
     ) -> Result<()> {
@@ -418,7 +451,7 @@ impl MailboxState {
     }
 
     /// Completes a request.
-    pub(super) fn finish(&mut self, slot: Slot, outcome: RequestOutcome) {
+    pub(super) fn finish(&mut self, slot: MessageSlot, outcome: RequestOutcome) {
         self.slots.replace(slot, RequestStage::Done(outcome));
     }
 
@@ -428,7 +461,7 @@ impl MailboxState {
             return Ok(());
         }
         if to == context.rank {
-            self.received(Slot::of(token), 0);
+            self.received(MessageSlot::of(token), 0);
             // Another thread may wait for it, and no other rank rings.
             mail_of(&context.segment, context.here)?.ring();
             return Ok(());
@@ -456,7 +489,7 @@ impl MailboxState {
     }
 
     /// Completes a send whose message has been received by a rank with that clock.
-    pub(super) fn received(&mut self, slot: Slot, clock: u64) {
+    pub(super) fn received(&mut self, slot: MessageSlot, clock: u64) {
         if let Some(RequestStage::Offered { envelope, bytes, .. }) = self.slots.stage(slot) {
             let outcome = RequestOutcome {
                 envelope: *envelope,

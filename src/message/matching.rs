@@ -81,37 +81,62 @@ impl<V> Lists<V> {
 
 /// Receives without a message.
 pub(super) struct Posted<V> {
+    /// The first ones, in their order: looking at a few is faster than a table. Those of the lists are later.
+    few: VecDeque<(Envelope, V)>,
     lists: Lists<V>,
-    /// How many of them have wildcards.
+    /// How many of the lists have wildcards.
     wild: usize,
 }
 
+/// The most receives outside of the lists.
+const FEW: usize = 8;
+
 impl<V: PartialEq> Posted<V> {
     pub(super) fn new() -> Self {
-        Posted { lists: Lists::new(), wild: 0 }
+        Posted { few: VecDeque::with_capacity(FEW), lists: Lists::new(), wild: 0 }
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.lists.entries == 0
+        self.number() == 0
     }
 
     /// How many there are.
+    #[inline]
     pub(super) fn number(&self) -> usize {
-        self.lists.entries
+        self.few.len() + self.lists.entries
+    }
+
+    /// Whether this receive, and no other, is posted.
+    #[inline]
+    pub(super) fn is_only(&self, receive: &V) -> bool {
+        self.number() == 1 && self.few.front().is_some_and(|(_, posted)| posted == receive)
     }
 
     /// Adds a receive that asks for `wanted`.
+    #[inline]
     pub(super) fn post(&mut self, wanted: Envelope, receive: V) {
+        if self.few.len() < FEW && self.lists.entries == 0 {
+            return self.few.push_back((wanted, receive));
+        }
         self.wild += usize::from(wanted.wildcards() > 0);
         self.lists.push(wanted, receive);
     }
 
     /// Of the posted receives that match a message with that envelope, takes the first.
+    #[inline]
     pub(super) fn take(&mut self, message: &Envelope) -> Option<V> {
+        if let Some(at) = self.few.iter().position(|(asks, _)| asks.takes(message)) {
+            return self.few.remove(at).map(|(_, receive)| receive);
+        }
         if self.lists.entries == 0 {
             return None;
         }
+        self.take_from_lists(message)
+    }
+
+    #[inline(never)]
+    fn take_from_lists(&mut self, message: &Envelope) -> Option<V> {
         let mut found = *message;
         if self.wild > 0 {
             let (any, tag) = (Envelope::ANY_SOURCE, Envelope::ANY_TAG);
@@ -131,6 +156,10 @@ impl<V: PartialEq> Posted<V> {
 
     /// Withdraws a receive; whether it was still there.
     pub(super) fn withdraw(&mut self, wanted: &Envelope, receive: &V) -> bool {
+        if let Some(at) = self.few.iter().position(|(_, posted)| posted == receive) {
+            self.few.remove(at);
+            return true;
+        }
         let Some(list) = self.lists.by_envelope.get_mut(wanted) else { return false };
         let Some(at) = list.iter().position(|(_, posted)| posted == receive) else { return false };
         list.remove(at);
@@ -260,7 +289,7 @@ mod tests {
                         prop_assert_eq!(posted.withdraw(&wanted, &back), at.is_some());
                     }
                 }
-                prop_assert_eq!(posted.lists.entries, asks.len());
+                prop_assert_eq!(posted.number(), asks.len());
                 let all: Vec<_> = unexpected.all().collect();
                 prop_assert_eq!(all, came.iter().map(|(envelope, _)| envelope).collect::<Vec<_>>());
             }

@@ -43,6 +43,7 @@ pub use owned::Pending;
 pub use probe::Message;
 pub use request::MessageRequest;
 pub use send::EAGER;
+pub use slots::MessageSlot;
 pub use typed::{Source, Tag};
 pub use waits::Waits;
 

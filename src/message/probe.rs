@@ -145,7 +145,9 @@ fn find<R>(
         if found.is_some() || !blocking && !of.has_lost_any() {
             return Ok(found);
         }
-        if let End::Failed { failed, .. } = mailbox.until(of, at, &awaited, 1, is_there)? {
+        if let End::Failed { failed, .. } =
+            mailbox.until(of, at, &|record| record.set(&awaited), 1, is_there)?
+        {
             return Err(of.rank_failed(failed, of.place(call)));
         }
     }

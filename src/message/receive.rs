@@ -4,7 +4,7 @@ use super::incoming::{MessageSource, TakenMessage};
 use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
 use super::send::{is_sound, message_context};
-use super::slots::{RequestStage, Slot};
+use super::slots::{MessageSlot, RequestStage};
 use super::{Channel, Status};
 use crate::call::Call;
 use crate::comm::CommMembers;
@@ -20,7 +20,7 @@ pub(super) fn receive(
     into: &OriginMut<'_>,
     source: Option<Rank>,
     tag: Option<i32>,
-) -> Result<Option<Slot>> {
+) -> Result<Option<MessageSlot>> {
     let Some(wanted) = self::wanted(of, call, channel, source, tag)? else { return Ok(None) };
     post_for(of, call, into, wanted, |state| state.unexpected.take(&wanted)).map(Some)
 }
@@ -32,16 +32,12 @@ pub(super) fn post_for(
     into: &OriginMut<'_>,
     wanted: Envelope,
     find: impl FnOnce(&mut MailboxState) -> Option<(Envelope, Arrived)>,
-) -> Result<Slot> {
+) -> Result<MessageSlot> {
     let Some(into) = Incoming::of(into) else { return Err(of.too_far(call)) };
     let (context, mailbox) = (of.context(), Mailbox::of(of.context())?);
     let mut state = mailbox.lock();
-    let found = find(&mut state);
+    let Some((envelope, message)) = find(&mut state) else { return Ok(state.post(wanted, into)) };
     let slot = state.slots.add(RequestStage::Posted { wanted, into });
-    let Some((envelope, message)) = found else {
-        state.posted.post(wanted, slot);
-        return Ok(slot);
-    };
     if let Err(error) = state.deliver(context, slot, envelope, message) {
         state.slots.remove(slot);
         return Err(error);
@@ -76,6 +72,52 @@ pub(super) fn wanted(
     Ok(Some(Envelope { context, source, tag }))
 }
 
+/// What the fast paths need of a receive, if nothing is wrong.
+#[inline(always)]
+fn usual(
+    of: &CommMembers,
+    channel: Channel,
+    into: &OriginMut<'_>,
+    source: Option<Rank>,
+    tag: Option<i32>,
+) -> Option<(&'static Mailbox, Envelope, Incoming)> {
+    let mailbox = Mailbox::existing()?;
+    let from = match source {
+        Some(source) => of.partner(source)?,
+        // Its sender may be on another node.
+        None if of.context().foreign.is_some() => return None,
+        None => Envelope::ANY_SOURCE,
+    };
+    let into = Incoming::of(into)?;
+    if tag.is_some_and(|tag| tag < 0) || !is_sound(of) {
+        return None;
+    }
+    let tag = tag.unwrap_or(Envelope::ANY_TAG);
+    Some((mailbox, Envelope { context: message_context(of, channel), source: from, tag }, into))
+}
+
+/// The fast path of [`receive`]: posts a receive if no message waits for one. `None`: nothing has changed.
+#[inline]
+pub(super) fn try_post(
+    of: &CommMembers,
+    channel: Channel,
+    into: &OriginMut<'_>,
+    source: Option<Rank>,
+    tag: Option<i32>,
+) -> Option<MessageSlot> {
+    let (mailbox, wanted, into) = usual(of, channel, into, source, tag)?;
+    let record = of.context().try_operation(Call::Receive, 0, source.unwrap_or(Rank::NULL), 0);
+    let posted = mailbox.try_biased(|state| match state.unexpected.is_empty() {
+        true => Some(state.post(wanted, into)),
+        false => None,
+    });
+    match posted.flatten() {
+        None => record.begin_again(),
+        Some(_) => record.end(),
+    }
+    posted.flatten()
+}
+
 /// The message that a receive takes while this rank spins, if nothing is wrong and the communicator has
 /// not been freed.
 #[inline(always)]
@@ -86,25 +128,43 @@ pub(super) fn try_receive(
     source: Option<Rank>,
     tag: Option<i32>,
 ) -> Option<Status> {
-    let (context, mailbox) = (of.context(), Mailbox::existing()?);
-    let from = match source {
-        Some(source) => of.partner(source)?,
-        // Its sender may be on another node.
-        None if context.foreign.is_some() => return None,
-        None => Envelope::ANY_SOURCE,
-    };
-    let mut into = Incoming::of(into)?;
-    if tag.is_some_and(|tag| tag < 0) || !is_sound(of) || mailbox.has_requests() {
+    let (mailbox, wanted, mut into) = usual(of, channel, into, source, tag)?;
+    if mailbox.has_requests() {
         return None;
     }
-    let tag = tag.unwrap_or(Envelope::ANY_TAG);
-    let wanted = Envelope { context: message_context(of, channel), source: from, tag };
-    let peer = source.unwrap_or(Rank::NULL);
-    let record = context.try_operation(Call::Receive, 0, peer, 0);
+    let take = |state: &mut MailboxState, from: &mut MessageSource| {
+        state.take(of.context(), &wanted, &mut into, from)
+    };
+    spin_for(of, (Call::Receive, source), mailbox, take)
+}
+
+/// The message of a receive under way that comes while this rank spins, if no other receive is posted. `None`: the
+/// request is as before.
+#[inline(always)]
+pub(super) fn try_await(of: &CommMembers, slot: MessageSlot) -> Option<Status> {
+    let mailbox = Mailbox::existing()?;
+    if !is_sound(of) || of.context().foreign.is_some() || mailbox.driven.number() != 0 {
+        return None;
+    }
+    let take = |state: &mut MailboxState, from: &mut MessageSource| {
+        state.take_posted(of.context(), slot, from)
+    };
+    spin_for(of, (Call::MessageWait, None), mailbox, take)
+}
+
+/// Spins until `take` finds a message or needs the slow path; the status of the message.
+#[inline(always)]
+fn spin_for(
+    of: &CommMembers,
+    (call, source): (Call, Option<Rank>),
+    mailbox: &Mailbox,
+    mut take: impl FnMut(&mut MailboxState, &mut MessageSource) -> TakenMessage,
+) -> Option<Status> {
+    let record = of.context().try_operation(call, 0, source.unwrap_or(Rank::NULL), 0);
     let (mut taken, mut from) = (TakenMessage::Otherwise, MessageSource::default());
     of.waiter().spin(1, || {
-        let took = |state: &mut MailboxState| state.take(context, &wanted, &mut into, &mut from);
-        taken = mailbox.try_biased(took).unwrap_or(TakenMessage::Otherwise);
+        let took = mailbox.try_biased(|state| take(state, &mut from));
+        taken = took.unwrap_or(TakenMessage::Otherwise);
         taken != TakenMessage::Nothing
     });
     if taken != TakenMessage::Message {

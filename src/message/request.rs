@@ -2,8 +2,9 @@
 
 use super::mailbox::{Mailbox, MailboxState};
 use super::matching::Envelope;
+use super::receive::try_await;
 use super::send::message_context;
-use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
+use super::slots::{MessageFailure, MessageSlot, RequestOutcome, RequestStage};
 use super::wait::End;
 use super::{Channel, Status};
 use crate::call::Call;
@@ -13,7 +14,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::mail::damaged;
-use crate::prim::{Awaited, AwaitedKind, Word32};
+use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use crate::shm::{AllocError, is_forked};
 use crate::statistics::Statistics;
 use std::fmt;
@@ -53,7 +54,7 @@ enum Begun {
     /// It was complete.
     Complete(Status),
     /// It went to the process's table.
-    UnderWay(Comm, Slot),
+    UnderWay(Comm, MessageSlot),
 }
 
 impl MessageRequest {
@@ -61,13 +62,15 @@ impl MessageRequest {
         MessageRequest { begun: Begun::Complete(status), taken: Word32::default() }
     }
 
-    pub(super) fn pending(comm: &Comm, slot: Slot) -> MessageRequest {
+    /// That of a message that [`Comm::try_start_receive`] has posted on the same communicator.
+    #[inline(always)]
+    pub fn pending(comm: &Comm, slot: MessageSlot) -> MessageRequest {
         let begun = Begun::UnderWay(comm.for_requests(), slot);
         MessageRequest { begun, taken: Word32::default() }
     }
 
     /// The request of a place in the process's table; without one, nothing moves.
-    pub(super) fn of(comm: &Comm, slot: Option<Slot>) -> MessageRequest {
+    pub(super) fn of(comm: &Comm, slot: Option<MessageSlot>) -> MessageRequest {
         match slot {
             Some(slot) => MessageRequest::pending(comm, slot),
             None => MessageRequest::complete(Status::NOTHING),
@@ -79,7 +82,7 @@ impl MessageRequest {
     }
 
     /// Its communicator and its place in the process's table, unless its outcome has been taken or it needs none.
-    pub(super) fn under_way(&self) -> Option<(&Comm, Slot)> {
+    pub(super) fn under_way(&self) -> Option<(&Comm, MessageSlot)> {
         match &self.begun {
             Begun::UnderWay(comm, slot) if !self.is_taken() => Some((comm, *slot)),
             _ => None,
@@ -87,7 +90,7 @@ impl MessageRequest {
     }
 
     /// The same. Its outcome is taken from now on.
-    pub(super) fn take_under_way(&self) -> Option<(&Comm, Slot)> {
+    pub(super) fn take_under_way(&self) -> Option<(&Comm, MessageSlot)> {
         let under_way = self.under_way();
         self.taken.store(1);
         under_way
@@ -145,6 +148,16 @@ impl MessageRequest {
     #[track_caller]
     pub fn wait(&self) -> Result<Status> {
         self.finish(Call::MessageWait, Location::caller())
+    }
+
+    /// The fast path of [`MessageRequest::wait`], for the only receive under way: the status of a message that comes while
+    /// this rank spins. `None`: nothing has changed.
+    #[inline]
+    pub fn try_wait(&self) -> Option<Status> {
+        let (comm, slot) = self.under_way()?;
+        let status = try_await(comm.members(), slot)?;
+        self.taken.store(1);
+        Some(status)
     }
 
     fn finish(&self, call: Call, at: &'static Location<'static>) -> Result<Status> {
@@ -229,7 +242,7 @@ pub(super) fn await_fetched(
 }
 
 /// Handles what has arrived, until a request is done; whether it is done or never will be.
-fn look_for(of: &CommMembers, slot: Slot) -> Result<bool> {
+fn look_for(of: &CommMembers, slot: MessageSlot) -> Result<bool> {
     let (context, mailbox) = (of.context(), Mailbox::of(of.context())?);
     if mailbox.look(context, |state| state.slots.is_done(slot))? {
         return Ok(true);
@@ -241,30 +254,62 @@ fn look_for(of: &CommMembers, slot: Slot) -> Result<bool> {
 pub(super) fn await_slot(
     of: &CommMembers,
     call: Call,
-    slot: Slot,
+    slot: MessageSlot,
     at: &'static Location<'static>,
 ) -> Result<Status> {
     let mailbox = Mailbox::of(of.context())?;
-    let world = of.world_ranks();
-    let (wanted, spins) = match mailbox.lock().slots.stage(slot) {
-        Some(RequestStage::Posted { wanted, .. }) => (awaited_message(wanted, world), 1),
-        Some(RequestStage::Promised { envelope, .. }) => (awaited_message(envelope, world), 1),
-        Some(RequestStage::Offered { to, envelope, bytes, .. }) => {
-            let (kind, number) = (AwaitedKind::Receipt, envelope.tag as u64);
-            let wanted = Awaited { kind, peer: Some(*to), number, ..Awaited::default() };
-            (wanted, spins_for(*bytes))
-        }
-        _ => (Awaited::default(), 1),
+    let spins = match mailbox.lock().slots.stage(slot) {
+        Some(RequestStage::Offered { bytes, .. }) => spins_for(*bytes),
+        _ => 1,
+    };
+    let describe = |record: &WaitRecord| match mailbox.lock().slots.stage(slot) {
+        Some(stage) => record.set(&awaited(stage, of.world_ranks())),
+        None => record.set(&Awaited::default()),
     };
     let is_done = |state: &MailboxState| state.slots.is_done(slot);
-    let outcome = match mailbox.until(of, at, &wanted, spins, is_done)? {
-        End::Done => mailbox.lock().slots.take(slot),
+    let outcome = match mailbox.until(of, at, &describe, spins, is_done)? {
+        End::Done => {
+            // Mostly nothing of it is of interest but the envelope and the length, which are read in their place.
+            let (mut state, mut plain) = (mailbox.lock(), None);
+            if let Some(RequestStage::Done(outcome)) = state.slots.stage(slot) {
+                plain = plain_status(of, outcome);
+            }
+            if let Some(status) = plain {
+                state.slots.remove(slot);
+                return Ok(status);
+            }
+            state.slots.take(slot)
+        }
         End::Failed { failed, .. } => match mailbox.give_up(of, slot) {
             None => return Err(of.rank_failed(failed, of.place(call))),
             outcome => outcome,
         },
     };
     outcome.map_or(Ok(Status::NOTHING), |outcome| status(of, call, outcome))
+}
+
+/// What a rank records that waits for a request in that stage.
+fn awaited<'a>(stage: &RequestStage, world: &'a [u32]) -> Awaited<'a> {
+    match stage {
+        RequestStage::Posted { wanted, .. } => awaited_message(wanted, world),
+        RequestStage::Promised { envelope, .. } => awaited_message(envelope, world),
+        RequestStage::Offered { to, envelope, .. } => {
+            let (kind, number) = (AwaitedKind::Receipt, envelope.tag as u64);
+            Awaited { kind, peer: Some(*to), number, ..Awaited::default() }
+        }
+        RequestStage::Pulling | RequestStage::Done(_) => Awaited::default(),
+    }
+}
+
+/// The status of a request that is done, if nothing was wrong and no check, trace or statistics need more of it.
+#[inline]
+fn plain_status(of: &CommMembers, outcome: &RequestOutcome) -> Option<Status> {
+    let RequestOutcome { envelope, bytes, failure, clock, .. } = outcome;
+    if failure.is_some() || *clock != 0 || of.context().statistics().is_some() {
+        return None;
+    }
+    let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
+    Some(Status { source, tag: envelope.tag, bytes: *bytes, cancelled: false })
 }
 
 /// Publishes the clock of this rank for the receiver of a message, or for its sender if that waits for the receive,
@@ -358,7 +403,7 @@ impl Mailbox {
     /// Withdraws a request that will never be done: its buffer is not accessed any more. Returns its
     /// outcome if it was done after all.
     #[cold]
-    pub(super) fn give_up(&self, of: &CommMembers, slot: Slot) -> Option<RequestOutcome> {
+    pub(super) fn give_up(&self, of: &CommMembers, slot: MessageSlot) -> Option<RequestOutcome> {
         loop {
             let seen = self.own.bell().load();
             {

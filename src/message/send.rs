@@ -3,7 +3,7 @@
 use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
 use super::request::{publish_clock, publish_long};
-use super::slots::{MessageFailure, Payload, RequestOutcome, RequestStage, Slot};
+use super::slots::{MessageFailure, MessageSlot, Payload, RequestOutcome, RequestStage};
 use super::{Channel, MessageRequest, SendMode, Status};
 use crate::call::Call;
 use crate::comm::{Comm, CommMembers};
@@ -124,7 +124,7 @@ pub(super) enum Sent {
     /// It is complete.
     Now(Status),
     /// It is complete when this request is done.
-    Later(Slot),
+    Later(MessageSlot),
 }
 
 impl Sent {
@@ -138,7 +138,7 @@ impl Sent {
 
 impl Sending<'_> {
     /// Sends; the request, if the send is not complete.
-    fn start(self) -> Result<Option<Slot>> {
+    fn start(self) -> Result<Option<MessageSlot>> {
         let context = self.of.context();
         let mailbox = Mailbox::of(context)?;
         if self.to == context.rank {
@@ -167,7 +167,7 @@ impl Sending<'_> {
         };
         let Self { from, .. } = &self;
         let put = publish_clock(context).and_then(|clock| {
-            let token = token.map_or(0, Slot::token);
+            let token = token.map_or(0, MessageSlot::token);
             let head = self.head(RecordKind::Data, bytes, token, clock);
             state.put(context, self.to, &head, Some(from))
         });
@@ -218,7 +218,7 @@ impl Sending<'_> {
     }
 
     /// Sends the receiver the address of a long message.
-    fn offer(self, state: &mut MailboxState) -> Result<Slot> {
+    fn offer(self, state: &mut MailboxState) -> Result<MessageSlot> {
         let (context, of) = (self.of.context(), self.of);
         let bytes = self.from.bytes();
         let (kind, place, payload) = match (self.shared(), self.from.plain()) {
@@ -243,7 +243,7 @@ impl Sending<'_> {
     }
 
     /// A message to this rank itself.
-    fn deliver_here(self, mailbox: &Mailbox) -> Result<Option<Slot>> {
+    fn deliver_here(self, mailbox: &Mailbox) -> Result<Option<MessageSlot>> {
         let (envelope, bytes) = (self.envelope, self.from.bytes());
         let mut state = mailbox.lock();
         let Some(receive) = state.posted.take(&envelope) else {
@@ -255,7 +255,7 @@ impl Sending<'_> {
                     bytes,
                 })
             });
-            let message = Arrived::own(self.from.packed(), slot.map_or(0, Slot::token));
+            let message = Arrived::own(self.from.packed(), slot.map_or(0, MessageSlot::token));
             state.unexpected.put(envelope, message);
             drop(state);
             // Another thread may wait for it in a probe.

@@ -5,21 +5,53 @@ use crate::ops::{Incoming, Outgoing};
 use crate::prim::Word32;
 use std::sync::Arc;
 
-/// A request: its place in the table, and the generation of that place.
+/// A request: its place in the table, and the generation of that place in the upper half. One word, because a copy of two
+/// that have just been stored would wait for both stores.
+///
+/// ```
+/// use onesided::engine::{Channel, MessageRequest, OriginMut};
+/// use onesided::{Datatype, Rank};
+///
+/// # onesided::testing::Job::new(2).run(|universe| -> onesided::Result<()> {
+/// let world = universe.world();
+/// let other = Rank(1 - world.rank().0);
+/// let mut number = 0_u32;
+/// // SAFETY: nothing else uses the number until the request is complete.
+/// let into = || unsafe { OriginMut::new((&raw mut number).cast(), 1, Datatype::U32) };
+/// // The fast path first, then the call with all checks.
+/// let request = match world.try_start_receive(Channel::Program, &into(), Some(other), Some(3)) {
+///     Some(slot) => MessageRequest::pending(world, slot),
+///     None => world.start_receive(Channel::Program, into(), Some(other), Some(3))?,
+/// };
+/// world.send(&[world.rank().0], other, 3)?;
+/// request.wait()?;
+/// assert_eq!(number, other.0);
+/// # Ok(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot {
-    index: u32,
-    generation: u32,
-}
+pub struct MessageSlot(u64);
 
-impl Slot {
-    /// As a number that other ranks return; never zero.
-    pub(super) fn token(self) -> u64 {
-        u64::from(self.generation) << 32 | u64::from(self.index)
+impl MessageSlot {
+    fn at(index: u32, generation: u32) -> MessageSlot {
+        MessageSlot(u64::from(generation) << 32 | u64::from(index))
     }
 
-    pub(super) fn of(token: u64) -> Slot {
-        Slot { index: token as u32, generation: (token >> 32) as u32 }
+    fn index(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// As a number that other ranks return; never zero.
+    pub(super) fn token(self) -> u64 {
+        self.0
+    }
+
+    pub(super) fn of(token: u64) -> MessageSlot {
+        MessageSlot(token)
     }
 }
 
@@ -92,7 +124,13 @@ impl Slots {
         self.open.store(self.open.load().wrapping_add(more));
     }
 
-    pub(super) fn add(&mut self, stage: RequestStage) -> Slot {
+    pub(super) fn add(&mut self, stage: RequestStage) -> MessageSlot {
+        self.add_made(|| stage)
+    }
+
+    /// The same of a request that `make` makes in its place.
+    #[inline(always)]
+    pub(super) fn add_made(&mut self, make: impl FnOnce() -> RequestStage) -> MessageSlot {
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push(RequestEntry { generation: 0, stage: None, forgotten: false });
             self.entries.len() as u32 - 1
@@ -100,30 +138,34 @@ impl Slots {
         let entry = &mut self.entries[index as usize];
         // Never zero, so that no token is.
         entry.generation = entry.generation.wrapping_add(1).max(1);
-        (entry.stage, entry.forgotten) = (Some(stage), false);
+        (entry.stage, entry.forgotten) = (Some(make()), false);
         let generation = entry.generation;
         self.count(1);
-        Slot { index, generation }
+        MessageSlot::at(index, generation)
     }
 
-    fn entry(&mut self, slot: Slot) -> Option<&mut RequestEntry> {
-        let entry = self.entries.get_mut(slot.index as usize)?;
-        (entry.generation == slot.generation && entry.stage.is_some()).then_some(entry)
+    fn entry(&mut self, slot: MessageSlot) -> Option<&mut RequestEntry> {
+        let entry = self.entries.get_mut(slot.index())?;
+        (entry.generation == slot.generation() && entry.stage.is_some()).then_some(entry)
     }
 
     /// The progress of a request, if it still exists.
-    pub(super) fn stage(&mut self, slot: Slot) -> Option<&mut RequestStage> {
+    pub(super) fn stage(&mut self, slot: MessageSlot) -> Option<&mut RequestStage> {
         self.entry(slot)?.stage.as_mut()
     }
 
-    pub(super) fn is_done(&self, slot: Slot) -> bool {
-        let entry = self.entries.get(slot.index as usize);
-        let entry = entry.filter(|entry| entry.generation == slot.generation);
+    pub(super) fn is_done(&self, slot: MessageSlot) -> bool {
+        let entry = self.entries.get(slot.index());
+        let entry = entry.filter(|entry| entry.generation == slot.generation());
         entry.is_none_or(|entry| matches!(entry.stage, None | Some(RequestStage::Done(_))))
     }
 
     /// Moves to another stage, and returns the one before.
-    pub(super) fn replace(&mut self, slot: Slot, stage: RequestStage) -> Option<RequestStage> {
+    pub(super) fn replace(
+        &mut self,
+        slot: MessageSlot,
+        stage: RequestStage,
+    ) -> Option<RequestStage> {
         let entry = self.entry(slot)?;
         let done = matches!(stage, RequestStage::Done(_));
         let gone = entry.forgotten && done;
@@ -138,9 +180,9 @@ impl Slots {
     }
 
     /// Removes a request.
-    pub(super) fn remove(&mut self, slot: Slot) -> Option<RequestStage> {
+    pub(super) fn remove(&mut self, slot: MessageSlot) -> Option<RequestStage> {
         let stage = self.entry(slot)?.stage.take();
-        self.free.push(slot.index);
+        self.free.push(slot.index() as u32);
         if !matches!(stage, Some(RequestStage::Done(_))) {
             self.count(u32::MAX);
         }
@@ -148,7 +190,7 @@ impl Slots {
     }
 
     /// The outcome of a request that is done; the request no longer exists afterwards.
-    pub(super) fn take(&mut self, slot: Slot) -> Option<RequestOutcome> {
+    pub(super) fn take(&mut self, slot: MessageSlot) -> Option<RequestOutcome> {
         if !matches!(self.stage(slot)?, RequestStage::Done(_)) {
             return None;
         }
@@ -166,18 +208,21 @@ impl Slots {
 
     /// Of the messages that `fits`, one that its receiver has not fetched and whose request has been
     /// dropped.
-    pub(super) fn left_to_fetch(&self, fits: impl Fn(u32, &Envelope) -> bool) -> Option<Slot> {
+    pub(super) fn left_to_fetch(
+        &self,
+        fits: impl Fn(u32, &Envelope) -> bool,
+    ) -> Option<MessageSlot> {
         let index = self.entries.iter().position(|entry| match &entry.stage {
             Some(RequestStage::Offered { to, envelope, payload: Some(_), .. }) => {
                 entry.forgotten && fits(*to, envelope)
             }
             _ => false,
         })?;
-        Some(Slot { index: index as u32, generation: self.entries[index].generation })
+        Some(MessageSlot::at(index as u32, self.entries[index].generation))
     }
 
     /// The outcome will not be taken: the request is removed when it is done.
-    pub(super) fn forget(&mut self, slot: Slot) {
+    pub(super) fn forget(&mut self, slot: MessageSlot) {
         if self.is_done(slot) {
             self.remove(slot);
         } else if let Some(entry) = self.entry(slot) {

@@ -4,7 +4,7 @@ use super::mailbox::Mailbox;
 use super::receive::receive;
 use super::request::await_slot;
 use super::send::{Sent, send};
-use super::slots::Slot;
+use super::slots::MessageSlot;
 use super::{Channel, SendMode, Status};
 use crate::call::Call;
 use crate::comm::CommMembers;
@@ -109,7 +109,7 @@ impl Status {
 /// A request on borrowed memory, which is cancelled unless it is waited for.
 struct Borrowed<'a> {
     of: &'a CommMembers,
-    slot: Option<Slot>,
+    slot: Option<MessageSlot>,
 }
 
 impl Borrowed<'_> {

@@ -2,12 +2,12 @@
 
 use super::mailbox::{Mailbox, MailboxState, Pull};
 use super::matching::Envelope;
-use super::slots::{MessageFailure, RequestOutcome, RequestStage, Slot};
+use super::slots::{MessageFailure, MessageSlot, RequestOutcome, RequestStage};
 use crate::comm::CommMembers;
 use crate::context::Context;
 use crate::error::Result;
 use crate::mail::{Head, RecordKind, mail_of};
-use crate::prim::{Awaited, JobFailed, WaitRecord, Waiter, give_way};
+use crate::prim::{JobFailed, WaitRecord, Waiter, give_way};
 use crate::shm::{AllocError, is_gone};
 use std::panic::Location;
 
@@ -90,20 +90,19 @@ impl Mailbox {
         Ok(is_enough)
     }
 
-    /// Waits until `enough`, in a call that the program has made at `at`; asleep, the rank records that
-    /// it waits for `wanted`. It spins for that many times the usual spins.
+    /// Waits until `enough`, in a call that the program has made at `at`; asleep, the rank records by `describe` what
+    /// it waits for. It spins for that many times the usual spins.
     pub(super) fn until(
         &self,
         of: &CommMembers,
         at: &'static Location<'static>,
-        wanted: &Awaited<'_>,
+        describe: &dyn Fn(&WaitRecord),
         spins: u32,
         enough: impl Fn(&MailboxState) -> bool + Copy,
     ) -> Result<End> {
-        let describe = |record: &WaitRecord| record.set(wanted);
-        let waiter = of.recording_waiter(at, &describe);
+        let waiter = of.recording_waiter(at, describe);
         let spin = || self.spin(of.context(), (&waiter, spins), enough);
-        self.wait(of, at, &describe, spin, || self.look(of.context(), enough))
+        self.wait(of, at, describe, spin, || self.look(of.context(), enough))
     }
 
     /// Waits until `done`, which is called after every change of this rank's messages, and handles what
@@ -224,7 +223,7 @@ impl Mailbox {
 /// The end of a pull, also by an error or a panic: nothing accesses the buffer any more.
 struct PullEnd<'a> {
     mailbox: &'a Mailbox,
-    slot: Slot,
+    slot: MessageSlot,
     envelope: Envelope,
     bytes: u64,
     is_known: bool,

@@ -153,6 +153,13 @@ impl Win {
         self.communication().try_transfer(transfer)
     }
 
+    /// The same of [`Win::rput_layout`] and [`Win::rget_layout`]. `None`: nothing has changed.
+    #[inline(always)]
+    pub fn try_requested<'d>(&self, transfer: &Transfer<'d>) -> Option<Request<'d>> {
+        let is_done = self.calls.is_passive() && self.try_transfer(transfer);
+        is_done.then(Request::complete)
+    }
+
     /// [`Win::put`] and [`Win::flush`] in lock_all.
     #[inline(always)]
     #[track_caller]

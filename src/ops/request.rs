@@ -129,6 +129,18 @@ impl Request<'_> {
         true
     }
 
+    /// For bindings of other languages: whether its end matters to the check of the job. If not, it may be dropped.
+    #[inline(always)]
+    pub fn is_checked(&self) -> bool {
+        self.checked.is_some()
+    }
+
+    /// That of an operation of which no check knows.
+    #[inline(always)]
+    pub(super) fn complete() -> Self {
+        Request { active: true, checked: None, buffers: PhantomData }
+    }
+
     fn end(&mut self) {
         self.active = false;
         self.checked = None;

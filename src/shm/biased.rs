@@ -19,6 +19,7 @@ use crate::prim::{Backoff, FailedWord, Waiter, Word32};
 use crate::sync::RobustExclusion;
 use crate::sync::shards::{self, Announced, Common, RankAnnouncements, Shard};
 use std::cell::UnsafeCell;
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::slice::from_ref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,8 +27,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// No thread is preferred. Larger than the numbers of threads.
 const NO_THREAD: u32 = 1 << 16;
 
-/// A value and the biased mutex that guards it.
-pub(crate) struct BiasedMutex<T> {
+/// A value and the mutex that guards it, which may be biased: the thread that makes it then executes no locked instruction
+/// to lock it, until another thread does, which waits for a barrier of all processors of the job.
+///
+/// ```
+/// use onesided::engine::BiasedMutex;
+///
+/// # onesided::testing::Job::new(1).run(|universe| -> onesided::Result<()> {
+/// let places = BiasedMutex::new(vec![5, 7], universe.may_prefer());
+/// assert_eq!(places.with(|places| places.pop()), Some(7));
+/// std::thread::scope(|threads| threads.spawn(|| places.with(|places| places.push(9))).join()).unwrap();
+/// assert_eq!(places.with(|places| places.len()), 2);
+/// # Ok(())
+/// # });
+/// ```
+pub struct BiasedMutex<T> {
     /// The number of the preferred thread.
     preferred: Word32,
     /// The announcement of the preferred thread.
@@ -68,8 +82,8 @@ impl Drop for Bias<'_> {
 
 impl<T> BiasedMutex<T> {
     /// A mutex biased to this thread if `is_biased`, which needs this process to take part in the
-    /// barriers of all ranks.
-    pub(crate) fn new(value: T, is_biased: bool) -> BiasedMutex<T> {
+    /// barriers of all ranks: [`Universe::may_prefer`](crate::Universe::may_prefer).
+    pub fn new(value: T, is_biased: bool) -> BiasedMutex<T> {
         let preferred = Word32::default();
         preferred.store(if is_biased { own() } else { NO_THREAD });
         let (announcements, slot) = Default::default();
@@ -91,9 +105,9 @@ impl<T> BiasedMutex<T> {
         }
     }
 
-    /// Runs `f` with the mutex, as [`BiasedMutex::lock`].
+    /// Runs `f` with the mutex. Blocks while another thread holds it; `f` does not use it again.
     #[inline(always)]
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         match self.announce() {
             // SAFETY: this thread has exclusive access (invariants 1 and 2) until `_bias` is dropped.
             Some(_bias) => f(unsafe { &mut *self.value.get() }),
@@ -155,6 +169,14 @@ impl<T> BiasedMutex<T> {
             matches!(ended, Ok(Some(()))),
             "membarrier(2), which this process was admitted to, is denied to it"
         );
+    }
+}
+
+impl<T> fmt::Debug for BiasedMutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BiasedMutex")
+            .field("preferred", &self.preferred.load())
+            .finish_non_exhaustive()
     }
 }
 

@@ -39,7 +39,8 @@ mod thread;
 mod trace_words;
 
 pub(crate) use alloc_error::{AllocError, Limit};
-pub(crate) use biased::{BiasedGuard, BiasedMutex};
+pub(crate) use biased::BiasedGuard;
+pub use biased::BiasedMutex;
 pub(crate) use check_words::{
     AttachedWords, ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords,
     OriginWords, PageHead, PageWords, PartWords, SiteWords,

@@ -22,16 +22,20 @@ impl Calls {
     /// Refuses a request-based operation in an epoch of active target synchronisation. The operation does
     /// the other checks.
     pub(crate) fn check_passive(&self, call: Call) -> Result<()> {
-        match self.epochs.access() {
-            AccessState::None | AccessState::LockedAll { .. } | AccessState::Locked => Ok(()),
-            AccessState::Fence | AccessState::Started => {
-                let problem = format!("{call} is allowed in an epoch of lock or lock_all only");
-                if self.is_accepted(&problem) {
-                    return Ok(());
-                }
-                Err(self.wrong_epoch(call, problem))
-            }
+        if self.is_passive() {
+            return Ok(());
         }
+        let problem = format!("{call} is allowed in an epoch of lock or lock_all only");
+        if self.is_accepted(&problem) {
+            return Ok(());
+        }
+        Err(self.wrong_epoch(call, problem))
+    }
+
+    /// Whether the window is in no epoch of active target synchronisation.
+    #[inline(always)]
+    pub(crate) fn is_passive(&self) -> bool {
+        !matches!(self.epochs.access(), AccessState::Fence | AccessState::Started)
     }
 
     /// Whether a call is accepted that is wrong for the reason `what`.
