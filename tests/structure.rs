@@ -83,6 +83,7 @@ const RULES: &[Rule] = &[
             "capi/src/handle.rs",
             "capi/src/host/handles.rs",
             "capi/src/race.rs",
+            "capi/src/settled.rs",
         ],
     },
     Rule {

@@ -18,12 +18,14 @@
 use crate::abi::{PREDEFINED, constant_name};
 use crate::failure::{Failure, Outcome};
 use crate::form::{self, Width};
+use onesided::engine::BiasedMutex;
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::fmt::{self, Display};
+use std::iter;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// A handle of an object of type `T` in C.
 #[repr(transparent)]
@@ -159,10 +161,16 @@ impl<T: Object> Handle<T> {
         T::table().get(place, uses)
     }
 
-    /// A new handle of an object, which is made in its place of the table if the caller makes it here.
-    #[inline(always)]
+    /// A new handle of an object.
     pub fn new(object: T) -> Handle<T> {
-        let (place, uses) = T::table().insert(object);
+        Handle::of_made(|| object)
+    }
+
+    /// A new handle of an object that `make` makes in its place of the table: a copy of words that have just been stored
+    /// would wait for them, and for all stores before.
+    #[inline(always)]
+    pub fn of_made(make: impl FnOnce() -> T) -> Handle<T> {
+        let (place, uses) = T::table().insert(make);
         Handle::at(place, uses)
     }
 
@@ -174,7 +182,19 @@ impl<T: Object> Handle<T> {
 
     /// Removes the object; the handle is invalid from now on.
     pub fn remove(self) -> Outcome<T> {
-        let removed = self.place().and_then(|(place, uses)| T::table().remove(place, uses));
+        self.remove_by(Option::take)
+    }
+
+    /// The same. The object is dropped in its place.
+    #[inline(always)]
+    pub fn end(self) -> Outcome {
+        self.remove_by(|_| Some(()))
+    }
+
+    #[inline(always)]
+    fn remove_by<R>(self, take: impl FnOnce(&mut Option<T>) -> Option<R>) -> Outcome<R> {
+        let place = self.place();
+        let removed = place.and_then(|(place, uses)| T::table().remove(place, uses, take));
         removed.ok_or_else(|| self.wrong())
     }
 
@@ -248,11 +268,12 @@ impl<T: Object> fmt::Debug for Handle<T> {
 pub struct Table<T> {
     /// Chunk k has 64 << k slots.
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
-    free: Mutex<Free>,
+    free: OnceLock<BiasedMutex<Free>>,
 }
 
 const CHUNKS: usize = 25;
 
+#[derive(Default)]
 struct Free {
     /// Slots that were used and are free again.
     places: Vec<u32>,
@@ -271,7 +292,17 @@ unsafe impl<T: Send + Sync> Sync for Table<T> {}
 impl<T> Table<T> {
     pub const fn new() -> Table<T> {
         let chunks = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
-        Table { chunks, free: Mutex::new(Free { places: Vec::new(), fresh: 0 }) }
+        Table { chunks, free: OnceLock::new() }
+    }
+
+    /// Prefers this thread in a table without objects, if `is_biased`: a job has only a thread or two that make many.
+    pub fn prefer(&self, is_biased: bool) {
+        self.free.get_or_init(|| BiasedMutex::new(Free::default(), is_biased));
+    }
+
+    #[inline(always)]
+    fn free(&self) -> &BiasedMutex<Free> {
+        self.free.get_or_init(|| BiasedMutex::new(Free::default(), false))
     }
 
     /// The slot at an index, if its chunk exists.
@@ -307,11 +338,11 @@ impl<T> Table<T> {
     }
 
     #[inline(always)]
-    fn insert(&self, object: T) -> (u32, u32) {
+    fn insert(&self, make: impl FnOnce() -> T) -> (u32, u32) {
         let (place, slot) = self.reserve();
-        // SAFETY: the slot has no object, so it is not read; no other thread writes it, because it is
-        // neither free nor fresh any more.
-        unsafe { *slot.object.get() = Some(object) };
+        // SAFETY: the slot has no object, so it is not read, and nothing is lost by a write without a drop; no other
+        // thread writes it, because it is neither free nor fresh any more.
+        unsafe { slot.object.get().write(Some(make())) };
         let uses = slot.uses.load(Ordering::Relaxed) + 1;
         // Publishes the object to `get` (invariant 2).
         slot.uses.store(uses, Ordering::Release);
@@ -319,50 +350,68 @@ impl<T> Table<T> {
     }
 
     /// A slot without an object, which is neither free nor fresh from now on.
-    #[inline(never)]
+    #[inline(always)]
     fn reserve(&self) -> (u32, &Slot<T>) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = free.places.pop().unwrap_or_else(|| {
+        let place = self.free().with(|free| free.places.pop());
+        place.and_then(|place| Some((place, self.slot(place)?))).unwrap_or_else(|| self.extend())
+    }
+
+    /// A slot that has never been used.
+    #[cold]
+    fn extend(&self) -> (u32, &Slot<T>) {
+        let place = self.free().with(|free| {
+            let place = free.fresh;
+            assert!((place as usize) < PLACES - form::FIRST, "a process has fewer handles");
+            let (chunk, _) = position(place);
+            let start = self.chunks.get(chunk).expect("a process has fewer handles");
+            if start.load(Ordering::Relaxed).is_null() {
+                let new = || Slot { uses: AtomicU32::new(0), object: UnsafeCell::new(None) };
+                let slots: Box<[Slot<T>]> = iter::repeat_with(new).take(64 << chunk).collect();
+                // Publishes the slots to `slot`.
+                start.store(Box::leak(slots).as_mut_ptr(), Ordering::Release);
+            }
             free.fresh += 1;
-            free.fresh - 1
+            place
         });
-        assert!((place as usize) < PLACES - form::FIRST, "a process has fewer handles");
-        let (chunk, _) = position(place);
-        let start = self.chunks.get(chunk).expect("a process has fewer handles");
-        if start.load(Ordering::Relaxed).is_null() {
-            let new = || Slot { uses: AtomicU32::new(0), object: UnsafeCell::new(None) };
-            let slots: Box<[Slot<T>]> = std::iter::repeat_with(new).take(64 << chunk).collect();
-            // Publishes the slots to `slot`.
-            start.store(Box::leak(slots).as_mut_ptr(), Ordering::Release);
-        }
         (place, self.slot(place).expect("the chunk is there now"))
     }
 
-    fn remove(&self, place: u32, uses: u32) -> Option<T> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        self.get(place, uses)?;
+    /// Removes an object by `take`, which may leave it to be dropped in its place. Neither uses the table.
+    #[inline(always)]
+    fn remove<R>(
+        &self,
+        place: u32,
+        uses: u32,
+        take: impl FnOnce(&mut Option<T>) -> Option<R>,
+    ) -> Option<R> {
         let slot = self.slot(place)?;
-        let uses = slot.uses.load(Ordering::Relaxed) + 1;
-        slot.uses.store(uses, Ordering::Release);
-        if uses < form::MOST_USES {
-            free.places.push(place);
-        }
-        // SAFETY: no thread is in a call with the object (invariant 3), and none can find it any more.
-        unsafe { (*slot.object.get()).take() }
+        self.free().with(|free| {
+            self.get(place, uses)?;
+            let uses = slot.uses.load(Ordering::Relaxed) + 1;
+            slot.uses.store(uses, Ordering::Release);
+            // SAFETY: no thread is in a call with the object (invariant 3), and none can find it any more.
+            let object = unsafe { &mut *slot.object.get() };
+            let taken = take(object);
+            *object = None;
+            if uses < form::MOST_USES {
+                free.places.push(place);
+            }
+            taken
+        })
     }
 
     /// Calls `look` with every object; it does not use the table.
     pub fn each(&self, look: impl FnMut(&T)) {
         // No thread removes an object meanwhile.
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let there = |place| self.get(place, self.uses(place)?);
-        (0..free.fresh).filter_map(there).for_each(look);
+        self.free().with(|free| (0..free.fresh).filter_map(there).for_each(look));
     }
 
     /// Removes all objects at the end of the job.
     pub fn clear(&self) -> Vec<T> {
-        let fresh = self.free.lock().unwrap_or_else(PoisonError::into_inner).fresh;
-        let objects = (0..fresh).filter_map(|place| self.remove(place, self.uses(place)?));
+        let fresh = self.free().with(|free| free.fresh);
+        let remove = |place| self.remove(place, self.uses(place)?, Option::take);
+        let objects = (0..fresh).filter_map(remove);
         objects.collect()
     }
 }
@@ -393,14 +442,14 @@ mod tests {
     #[test]
     fn an_object_is_found_until_it_is_removed() {
         let table: Table<u32> = Table::new();
-        let places: Vec<_> = (0..1000).map(|k| table.insert(k)).collect();
+        let places: Vec<_> = (0..1000).map(|k| table.insert(|| k)).collect();
         for (k, (place, uses)) in places.iter().enumerate() {
             assert_eq!(table.get(*place, *uses), Some(&(k as u32)));
         }
         let (place, uses) = places[500];
-        assert_eq!(table.remove(place, uses), Some(500));
-        assert_eq!((table.get(place, uses), table.remove(place, uses)), (None, None));
-        let again = table.insert(7);
+        assert_eq!(table.remove(place, uses, Option::take), Some(500));
+        assert_eq!((table.get(place, uses), table.remove(place, uses, Option::take)), (None, None));
+        let again = table.insert(|| 7);
         assert_eq!((again.0, again.1), (place, uses + 2));
         assert_eq!((table.get(place, uses), table.get(again.0, again.1)), (None, Some(&7)));
         assert_eq!(table.clear().len(), 1000);
@@ -409,13 +458,13 @@ mod tests {
     #[test]
     fn a_handle_is_never_that_of_an_earlier_object() {
         let table: Table<u32> = Table::new();
-        let (place, first) = table.insert(1);
-        assert_eq!(table.remove(place, first), Some(1));
+        let (place, first) = table.insert(|| 1);
+        assert_eq!(table.remove(place, first, Option::take), Some(1));
         // As after the largest number of uses that can be distinguished.
         table.slot(place).unwrap().uses.store(form::MOST_USES - 2, Ordering::Relaxed);
-        assert_eq!(table.insert(2), (place, form::MOST_USES - 1));
-        assert_eq!(table.remove(place, form::MOST_USES - 1), Some(2));
-        let (other, _) = table.insert(3);
+        assert_eq!(table.insert(|| 2), (place, form::MOST_USES - 1));
+        assert_eq!(table.remove(place, form::MOST_USES - 1, Option::take), Some(2));
+        let (other, _) = table.insert(|| 3);
         assert_ne!(other, place);
         assert_eq!(table.get(place, first), None);
     }

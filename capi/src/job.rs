@@ -64,6 +64,8 @@ impl Job {
         for comm in [universe.world(), universe.self_comm()] {
             Handle::new(Communicator::new(comm.clone(), HandlerRef::FATAL));
         }
+        Request::table().prefer(universe.may_prefer());
+        Request::settle();
         crate::datatype::prepare();
         universe.find_lines_by(crate::line::of_program, crate::line::program());
         self.universe = Some(universe);
@@ -86,10 +88,9 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
         return;
     }
     let (unfreed, unread) = (unfreed(), world.not_received());
-    let requests = Request::table().clear();
+    let mut open = Request::end_all();
     let messages = MessageObject::table().clear();
     let (windows, files) = (Window::table().clear(), File::table().clear());
-    let mut open: Vec<_> = requests.iter().filter_map(Request::left_open).collect();
     open.extend(messages.iter().map(|_| "matched message"));
     let in_epoch = windows.iter().filter(|window| !window.win.may_be_freed());
     open.extend(in_epoch.map(|_| "window epoch"));
@@ -101,7 +102,7 @@ fn leave(job: MutexGuard<'_, Job>, call: &str) {
     if world.rank().0 == 0 || is_strict() {
         report(call, "freed", &unfreed);
     }
-    drop((requests, messages, windows, files, world));
+    drop((messages, windows, files, world));
     drop(Communicator::table().clear());
     let universe = self::job().universe.take();
     universe.into_iter().for_each(Universe::leave);

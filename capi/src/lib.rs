@@ -66,6 +66,7 @@ mod raise;
 mod region;
 mod request;
 mod session;
+mod settled;
 mod status;
 mod text;
 #[cfg(not(node))]

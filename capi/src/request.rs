@@ -5,60 +5,65 @@ use crate::belonging::Belonging;
 use crate::duplication::Duplication;
 use crate::failure::Outcome;
 use crate::generalized::Generalized;
-use crate::handle::{Object, Table};
+use crate::handle::{Handle, Object, Table};
+use crate::job;
 use crate::raise::Owner;
+use crate::settled::{self, Settled};
 use crate::status;
 use onesided::engine::{CollectiveRequest, MessageRequest, Partitioned, Waits};
 use std::ffi::c_int;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::iter;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Starts a persistent request.
 type Begin = Box<dyn Fn() -> Outcome<Work> + Send + Sync>;
 
+/// What a call that completes requests finds of one. The call writes it to its place, part by part: a copy of parts
+/// that have just been stored would wait for the stores.
+pub struct Finished {
+    pub status: MPI_Status,
+    pub was_active: bool,
+}
+
+impl Finished {
+    /// Of no active request.
+    pub const NOTHING: Finished = Finished { status: status::EMPTY, was_active: false };
+}
+
 /// What an `MPI_Request` stands for.
 pub struct Request {
     pub belonging: Belonging,
-    /// Of a persistent request, how it begins again.
-    begin: Option<Begin>,
-    /// A generalized request, which the program completes itself.
-    generalized: Option<Arc<Generalized>>,
-    /// A partitioned message.
+    form: Form,
+}
+
+enum Form {
+    /// Until it has been waited for.
+    Once(Started),
+    Persistent(Box<Persistent>),
+    /// Of all operations of that kind that were complete when their calls returned.
+    Settled(&'static Settled),
+}
+
+/// A persistent request.
+struct Persistent {
+    /// How it begins again.
+    begin: Begin,
     partitioned: Option<Partitioned>,
-    state: Mutex<State>,
+    /// `None`: it is inactive.
+    started: Mutex<Option<Started>>,
 }
 
-/// The state of a request.
-enum State {
-    /// Persistent and inactive.
-    Inactive,
-    Active(Work),
-    /// Complete, and not yet waited for.
-    Complete(Outcome<MPI_Status>),
-}
-
-impl State {
-    /// A kind of pending operation, in a word for the user, with its plural.
-    fn word(&self) -> Option<&'static str> {
-        Some(match self {
-            State::Inactive => return None,
-            State::Complete(_) => "request",
-            State::Active(work) => match work {
-                Work::Done(_) | Work::Operation(_) => "request",
-                Work::Send(_) => "send",
-                Work::Receive(_) => "receive",
-                Work::Both(_) => "send-receive",
-                Work::Collective(_) => "collective",
-                Work::Generalized(_) => "generalized request",
-                Work::Duplicate(_) => "communicator duplicate",
-                Work::Partitioned(one) if one.is_send() => "partitioned send",
-                Work::Partitioned(_) => "partitioned receive",
-            },
-        })
-    }
+/// An operation that was started and has not been waited for.
+struct Started {
+    work: Work,
+    /// Its outcome, if the program has looked at it before.
+    outcome: OnceLock<Box<Outcome<MPI_Status>>>,
 }
 
 /// The pending operation.
 pub enum Work {
+    /// None any more, of an operation of that kind; its status is empty.
+    Nothing(&'static str),
     /// None any more.
     Done(MPI_Status),
     /// A one-sided operation, for the check of the job.
@@ -72,7 +77,7 @@ pub enum Work {
     /// A collective.
     Collective(CollectiveRequest),
     /// A generalized request.
-    Generalized(Arc<Generalized>),
+    Generalized(Box<Generalized>),
     /// A communicator is being duplicated.
     Duplicate(Box<Duplication>),
     /// A message moves in partitions.
@@ -83,7 +88,7 @@ impl Work {
     /// Whether it is complete; makes progress.
     fn is_complete(&self) -> bool {
         match self {
-            Work::Done(_) => true,
+            Work::Nothing(_) | Work::Done(_) => true,
             Work::Operation(operation) => operation.is_active(),
             Work::Send(message) | Work::Receive(message) => message.is_complete(),
             Work::Both(both) => both.iter().all(MessageRequest::is_complete),
@@ -97,7 +102,7 @@ impl Work {
     /// Adds what it waits for.
     fn add_to(&self, waits: &mut Waits) {
         match self {
-            Work::Done(_) | Work::Operation(_) => {}
+            Work::Nothing(_) | Work::Done(_) | Work::Operation(_) => {}
             Work::Send(message) | Work::Receive(message) => waits.add(message.waits_for()),
             Work::Both(both) => waits.add(both.iter().flat_map(MessageRequest::waits_for)),
             Work::Generalized(_) => waits.add_program(),
@@ -111,10 +116,13 @@ impl Work {
         let translated = |status| of.translated(status);
         match self {
             Work::Done(done) => *status = *done,
-            // It ends when this is dropped.
-            Work::Operation(_) => {}
+            // An operation ends when this is dropped.
+            Work::Nothing(_) | Work::Operation(_) => {}
             Work::Send(message) => *status = status::of_send(&message.wait()?),
-            Work::Receive(message) => *status = status::received(translated, message.wait())?,
+            Work::Receive(message) => match message.try_wait() {
+                Some(received) => *status = status::of(&of.translated(received)),
+                None => *status = status::received(translated, message.wait())?,
+            },
             Work::Both(both) => {
                 let [send, receive] = &**both;
                 let (received, sent) = (receive.wait(), send.wait());
@@ -135,17 +143,89 @@ impl Work {
     }
 }
 
+impl Started {
+    #[inline(always)]
+    fn new(work: Work) -> Started {
+        Started { work, outcome: OnceLock::new() }
+    }
+
+    /// A kind of pending operation, in a word for the user, with its plural.
+    fn word(&self) -> &'static str {
+        match &self.work {
+            _ if self.outcome.get().is_some() => "request",
+            Work::Nothing(word) => word,
+            Work::Done(_) | Work::Operation(_) => "request",
+            Work::Send(_) => "send",
+            Work::Receive(_) => "receive",
+            Work::Both(_) => "send-receive",
+            Work::Collective(_) => "collective",
+            Work::Generalized(_) => "generalized request",
+            Work::Duplicate(_) => "communicator duplicate",
+            Work::Partitioned(one) if one.is_send() => "partitioned send",
+            Work::Partitioned(_) => "partitioned receive",
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.outcome.get().is_some() || self.work.is_complete()
+    }
+
+    /// Adds what it waits for.
+    fn add_to(&self, waits: &mut Waits) {
+        if self.outcome.get().is_none() {
+            self.work.add_to(waits);
+        }
+    }
+
+    /// Waits for it, if it is not complete yet; `status` is empty before.
+    fn wait(&self, of: &Belonging, status: &mut MPI_Status) -> Outcome {
+        match self.outcome.get() {
+            None => self.work.wait(of, status),
+            Some(outcome) => Outcome::clone(outcome).map(|known| *status = known),
+        }
+    }
+
+    /// The outcome of an operation that is complete, which stays to be waited for.
+    fn look(&self, of: &Belonging) -> Outcome<MPI_Status> {
+        let outcome = self.outcome.get_or_init(|| {
+            let mut status = status::EMPTY;
+            Box::new(self.work.wait(of, &mut status).map(|()| status))
+        });
+        Outcome::clone(outcome)
+    }
+
+    /// `MPI_Cancel`
+    fn cancel(&self) -> Outcome {
+        match &self.work {
+            _ if self.outcome.get().is_some() => {}
+            Work::Send(message) | Work::Receive(message) => message.cancel(),
+            Work::Both(both) => both.iter().for_each(MessageRequest::cancel),
+            Work::Collective(_) => return Err(wrong("a collective cannot be cancelled")),
+            Work::Partitioned(_) => {
+                return Err(wrong("a partitioned message cannot be cancelled"));
+            }
+            Work::Generalized(generalized) => generalized.cancel()?,
+            Work::Nothing(_) | Work::Done(_) | Work::Operation(_) | Work::Duplicate(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Persistent {
+    fn started(&self) -> MutexGuard<'_, Option<Started>> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Request {
     #[inline(always)]
     pub fn new(of: impl Into<Belonging>, work: Work) -> Request {
-        let (belonging, state) = (of.into(), Mutex::new(State::Active(work)));
-        Request { belonging, begin: None, generalized: None, partitioned: None, state }
+        Request { belonging: of.into(), form: Form::Once(Started::new(work)) }
     }
 
     /// A persistent request, inactive.
     pub fn persistent(of: impl Into<Belonging>, begin: Begin) -> Request {
-        let (belonging, state) = (of.into(), Mutex::new(State::Inactive));
-        Request { belonging, begin: Some(begin), generalized: None, partitioned: None, state }
+        Request::inactive(of, begin, None)
     }
 
     /// `MPI_Psend_init` and `MPI_Precv_init`
@@ -155,14 +235,78 @@ impl Request {
             channel.start()?;
             Ok(Work::Partitioned(channel.clone()))
         };
-        let request = Request::persistent(of, Box::new(begin));
-        Request { partitioned: Some(partitioned), ..request }
+        Request::inactive(of, Box::new(begin), Some(partitioned))
+    }
+
+    fn inactive(
+        of: impl Into<Belonging>,
+        begin: Begin,
+        partitioned: Option<Partitioned>,
+    ) -> Request {
+        let persistent = Persistent { begin, partitioned, started: Mutex::new(None) };
+        Request { belonging: of.into(), form: Form::Persistent(Box::new(persistent)) }
+    }
+
+    /// The message of a partitioned request.
+    fn in_partitions(&self) -> Option<&Partitioned> {
+        match &self.form {
+            Form::Persistent(persistent) => persistent.partitioned.as_ref(),
+            Form::Once(_) | Form::Settled(_) => None,
+        }
+    }
+
+    /// The operation of a generalized request, which the program completes itself.
+    fn of_program(&self) -> Option<&Generalized> {
+        match &self.form {
+            Form::Once(Started { work: Work::Generalized(generalized), .. }) => Some(generalized),
+            _ => None,
+        }
+    }
+
+    /// Looks at what was started and has not been waited for.
+    fn with_started<R>(&self, look: impl FnOnce(Option<&Started>) -> R) -> R {
+        match &self.form {
+            Form::Once(started) => look(Some(started)),
+            Form::Persistent(persistent) => look(persistent.started().as_ref()),
+            Form::Settled(settled) => look(Some(&Started::new(Work::Nothing(settled.word)))),
+        }
+    }
+
+    /// Makes the requests that many operations share, in a job that this thread joins.
+    pub fn settle() {
+        if job::is_strict() {
+            return;
+        }
+        for settled in settled::ALL {
+            let belonging = Belonging::from(Owner::None);
+            let handle = Handle::new(Request { belonging, form: Form::Settled(settled) });
+            settled.begin(handle.value());
+        }
+    }
+
+    /// The number of requests that the program holds.
+    pub fn number() -> usize {
+        let mut objects = 0;
+        let is_own = |request: &Request| !matches!(request.form, Form::Settled(_));
+        Request::table().each(|request| objects += usize::from(is_own(request)));
+        objects + settled::ALL.iter().map(|settled| settled.held()).sum::<usize>()
+    }
+
+    /// The requests that the program holds at the end of the job, each in a word; from now on it gets no new ones.
+    pub fn end_all() -> Vec<&'static str> {
+        let mut open = Vec::new();
+        for settled in settled::ALL {
+            open.extend(iter::repeat_n(settled.word, settled.held()));
+            settled.begin(0);
+        }
+        open.extend(Request::table().clear().iter().filter_map(Request::left_open));
+        open
     }
 
     /// Marks partitions of an active send as ready; `partitions` has their numbers, and the number of
     /// all.
     pub fn ready(&self, partitions: impl FnOnce(u32) -> Outcome<Vec<u32>>) -> Outcome {
-        let handed = match self.partitioned.as_ref().filter(|partitioned| partitioned.is_send()) {
+        let handed = match self.in_partitions().filter(|partitioned| partitioned.is_send()) {
             None => Err(wrong("the request is no partitioned send")),
             // Also while another thread waits for it.
             Some(send) if !send.is_active() => Err(wrong("the request is not active")),
@@ -175,7 +319,7 @@ impl Request {
 
     /// Whether a partition of a receive has arrived.
     pub fn has_arrived(&self, partition: impl FnOnce() -> Outcome<u32>) -> Outcome<bool> {
-        let arrived = match self.partitioned.as_ref().filter(|partitioned| !partitioned.is_send()) {
+        let arrived = match self.in_partitions().filter(|partitioned| !partitioned.is_send()) {
             None => Err(wrong("the request is no partitioned receive")),
             Some(receive) => partition().and_then(|partition| Ok(receive.has_arrived(partition)?)),
         };
@@ -184,120 +328,121 @@ impl Request {
 
     /// `MPI_Grequest_start`
     pub fn generalized(generalized: Generalized) -> Request {
-        let generalized = Arc::new(generalized);
-        let request = Request::new(Owner::None, Work::Generalized(generalized.clone()));
-        Request { generalized: Some(generalized), ..request }
+        Request::new(Owner::None, Work::Generalized(Box::new(generalized)))
     }
 
     /// `MPI_Grequest_complete`
     pub fn finish_generalized(&self) -> Outcome {
-        match &self.generalized {
+        match self.of_program() {
             Some(generalized) => generalized.finish(),
             None => Err(wrong("the request is not a generalized one")),
         }
     }
 
-    /// An operation that is complete when its call returns.
-    pub fn complete(owner: Owner) -> Request {
-        Request::new(owner, Work::Done(status::EMPTY))
+    /// The handle of an operation that is complete when its call returns.
+    #[inline(always)]
+    pub fn complete(settled: &Settled, owner: Owner) -> MPI_Request {
+        match settled.hand_out() {
+            Some(handle) => Handle::predefined(handle),
+            None => Handle::of_made(|| Request::new(owner, Work::Nothing(settled.word))),
+        }
     }
 
-    /// An operation on a window, which is complete at the origin when its call returns.
+    /// The same of an operation on a window.
     #[inline(always)]
-    pub fn of_operation(win: MPI_Win, operation: onesided::Request<'static>) -> Request {
-        Request::new(Owner::Win(win), Work::Operation(operation))
+    pub fn of_operation(win: MPI_Win, operation: onesided::Request<'static>) -> MPI_Request {
+        match operation.is_checked() {
+            false => Request::complete(&settled::OPERATIONS, Owner::Win(win)),
+            true => Handle::of_made(|| Request::new(Owner::Win(win), Work::Operation(operation))),
+        }
     }
 
     /// The program has no handle of it any more; a pending operation continues (`MPI_Request_free`).
-    pub fn release(self) -> Outcome {
-        self.generalized.as_ref().map_or(Ok(()), |generalized| generalized.release())
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline(always)]
+    pub fn release(&self, handle: MPI_Request) -> Outcome {
+        match &self.form {
+            Form::Settled(settled) => {
+                settled.take_back();
+                Ok(())
+            }
+            Form::Once(Started { work: Work::Generalized(generalized), .. }) => {
+                let released = generalized.release();
+                handle.end()?;
+                released
+            }
+            _ => handle.end(),
+        }
     }
 
     pub fn is_persistent(&self) -> bool {
-        self.begin.is_some()
+        matches!(self.form, Form::Persistent(_))
     }
 
     /// What the program has started and not completed, in a word; `None` for an inactive request.
     pub fn left_open(&self) -> Option<&'static str> {
-        self.state().word()
+        match &self.form {
+            // They are counted where they are handed out.
+            Form::Settled(_) => None,
+            _ => self.with_started(|started| started.map(Started::word)),
+        }
     }
 
     /// Whether it was started and has not been waited for.
     pub fn is_active(&self) -> bool {
-        !matches!(*self.state(), State::Inactive)
+        self.with_started(|started| started.is_some())
     }
 
     /// Adds what it waits for, if it is active.
     pub fn add_to(&self, waits: &mut Waits) {
-        if let State::Active(work) = &*self.state() {
-            work.add_to(waits);
-        }
+        self.with_started(|started| started.into_iter().for_each(|started| started.add_to(waits)));
     }
 
     /// `MPI_Start`
     pub fn start(&self) -> Outcome {
-        let mut state = self.state();
-        match (&self.begin, &*state) {
-            (Some(begin), State::Inactive) => {
-                *state = State::Active(begin()?);
-                Ok(())
-            }
-            (Some(_), _) => Err(wrong("the request has begun, and has not been waited for")),
-            (None, _) => Err(wrong("the request is not persistent")),
+        let Form::Persistent(persistent) = &self.form else {
+            return Err(wrong("the request is not persistent"));
+        };
+        let mut started = persistent.started();
+        if started.is_some() {
+            return Err(wrong("the request has begun, and has not been waited for"));
         }
+        *started = Some(Started::new((persistent.begin)()?));
+        Ok(())
     }
 
     /// Whether it is complete, or inactive; makes progress.
     pub fn is_complete(&self) -> bool {
-        match &*self.state() {
-            State::Inactive | State::Complete(_) => true,
-            State::Active(work) => work.is_complete(),
-        }
+        self.with_started(|started| started.is_none_or(Started::is_complete))
     }
 
-    /// Waits for it, if it is active, and writes its status; whether it is. The status is written to its place: a copy
-    /// would wait for the stores of its parts.
-    pub fn wait(&self, status: &mut MPI_Status) -> Outcome<bool> {
-        *status = status::EMPTY;
-        // The lock is free while it waits: another thread may look at the state.
-        let state = std::mem::replace(&mut *self.state(), State::Inactive);
-        let ended = match state {
-            State::Inactive => return Ok(false),
-            State::Complete(outcome) => outcome.map(|outcome| *status = outcome),
-            State::Active(work) => work.wait(&self.belonging, status),
+    /// Waits for it, if it is active.
+    pub fn wait(&self, found: &mut Finished) -> Outcome {
+        *found = Finished { was_active: true, ..Finished::NOTHING };
+        let ended = match &self.form {
+            Form::Once(started) => started.wait(&self.belonging, &mut found.status),
+            Form::Persistent(persistent) => {
+                // The lock is free while it waits: another thread may look at the request.
+                let started = persistent.started().take();
+                found.was_active = started.is_some();
+                started.map_or(Ok(()), |one| one.wait(&self.belonging, &mut found.status))
+            }
+            Form::Settled(_) => Ok(()),
         };
-        ended.map(|()| true).map_err(|failure| failure.of(self.belonging.owner()))
+        ended.map_err(|failure| failure.of(self.belonging.owner()))
     }
 
-    /// The outcome of an active request that is complete, which does not change it
+    /// The outcome of an active request that is complete, which stays to be waited for
     /// (`MPI_Request_get_status`).
     pub fn status(&self) -> Outcome<MPI_Status> {
-        let mut status = status::EMPTY;
-        let outcome = self.wait(&mut status).map(|_| status);
-        *self.state() = State::Complete(outcome.clone());
-        outcome
+        let look = |started: &Started| started.look(&self.belonging);
+        let outcome = self.with_started(|started| started.map_or(Ok(status::EMPTY), look));
+        outcome.map_err(|failure| failure.of(self.belonging.owner()))
     }
 
     /// `MPI_Cancel`
     pub fn cancel(&self) -> Outcome {
-        match &*self.state() {
-            State::Active(Work::Send(message) | Work::Receive(message)) => message.cancel(),
-            State::Active(Work::Both(both)) => both.iter().for_each(MessageRequest::cancel),
-            State::Active(Work::Collective(_)) => {
-                return Err(wrong("a collective cannot be cancelled"));
-            }
-            State::Active(Work::Partitioned(_)) => {
-                return Err(wrong("a partitioned message cannot be cancelled"));
-            }
-            State::Active(Work::Generalized(generalized)) => generalized.cancel()?,
-            State::Active(_) | State::Complete(_) => {}
-            State::Inactive => return Err(wrong("the request is not active")),
-        }
-        Ok(())
+        let inactive = || Err(wrong("the request is not active"));
+        self.with_started(|started| started.map_or_else(inactive, Started::cancel))
     }
 }
 

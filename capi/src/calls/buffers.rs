@@ -5,9 +5,9 @@
 use crate::abi::*;
 use crate::arguments::{Address, Number, Ptr};
 use crate::failure::{Failure, Outcome};
-use crate::handle::Handle;
 use crate::raise::Owner;
 use crate::request::Request;
+use crate::settled;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -84,7 +84,7 @@ pub fn buffer_flush() -> Outcome {
 
 /// `MPI_Buffer_iflush`
 pub fn buffer_iflush(request: Ptr<MPI_Request>) -> Outcome {
-    request.set(Handle::new(Request::complete(Owner::None)))
+    request.set(Request::complete(&settled::OPERATIONS, Owner::None))
 }
 
 /// `MPI_Comm_attach_buffer`
@@ -111,7 +111,7 @@ pub fn comm_flush_buffer(comm: MPI_Comm) -> Outcome {
 /// `MPI_Comm_iflush_buffer`
 pub fn comm_iflush_buffer(comm: MPI_Comm, request: Ptr<MPI_Request>) -> Outcome {
     comm.get()?;
-    request.set(Handle::new(Request::complete(Owner::Comm(comm))))
+    request.set(Request::complete(&settled::OPERATIONS, Owner::Comm(comm)))
 }
 
 /// `MPI_Session_attach_buffer`
@@ -138,5 +138,5 @@ pub fn session_flush_buffer(session: MPI_Session) -> Outcome {
 /// `MPI_Session_iflush_buffer`
 pub fn session_iflush_buffer(session: MPI_Session, request: Ptr<MPI_Request>) -> Outcome {
     session.get()?;
-    request.set(Handle::new(Request::complete(Owner::None)))
+    request.set(Request::complete(&settled::OPERATIONS, Owner::None))
 }

@@ -10,7 +10,8 @@ use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
 use crate::message::MessageObject;
 use crate::raise::Owner;
-use crate::request::{Request, Work};
+use crate::request::{Finished, Request, Work};
+use crate::settled;
 use crate::status;
 use onesided::engine::{Channel, MessageRequest, Origin, OriginMut, SendMode};
 use onesided::{Comm, CommittedDatatype, Rank, Status};
@@ -180,7 +181,7 @@ fn wrong_tag(tag: c_int) -> Failure {
 }
 
 pub(super) fn begun(comm: MPI_Comm, work: Work, request: Ptr<MPI_Request>) -> Outcome {
-    request.set(Handle::new(Request::new(Owner::Comm(comm), work)))
+    request.set(Handle::of_made(|| Request::new(Owner::Comm(comm), work)))
 }
 
 /// `MPI_Send`, `MPI_Ssend`, `MPI_Rsend`, `MPI_Bsend`
@@ -199,15 +200,21 @@ pub fn send<C: Number>(
     Ok(peer.comm.messages().send_untyped(Channel::Program, mode, origin, to, tag)?)
 }
 
+/// Begins a send.
 #[inline]
-pub(super) fn send_as<C: Number>(
+pub(super) fn begin_send<C: Number>(
     mode: SendMode,
     (buf, count, datatype): (Address, C, MPI_Datatype),
     (dest, tag, comm): (c_int, c_int, MPI_Comm),
-) -> Outcome<MessageRequest> {
+    request: Ptr<MPI_Request>,
+) -> Outcome {
     let (peer, buffer) = (Peer::destination(comm, dest, tag)?, Buffer::new(buf, count, datatype)?);
+    let (origin, to, tag) = peer.outgoing(buffer);
+    if peer.comm.messages().try_send(mode, Channel::Program, &origin, to, tag) {
+        return request.set(Request::complete(&settled::SENDS, Owner::Comm(comm)));
+    }
     peer.check_mode(mode, buffer)?;
-    peer.send(mode, buffer)
+    begun(comm, Work::Send(peer.send(mode, buffer)?), request)
 }
 
 pub(super) fn persistent<C: Number>(
@@ -248,8 +255,14 @@ pub fn irecv<C: Number>(
     comm: MPI_Comm,
     request: Ptr<MPI_Request>,
 ) -> Outcome {
-    let peer = Peer::source(comm, source, tag)?;
-    begun(comm, Work::Receive(peer.receive(Buffer::new(buf, count, datatype)?)?), request)
+    let (peer, buffer) = (Peer::source(comm, source, tag)?, Buffer::new(buf, count, datatype)?);
+    let (of, into) = (peer.comm.messages(), buffer.incoming());
+    match of.try_start_receive(Channel::Program, &into, peer.rank, peer.tag) {
+        Some(slot) => request.set(Handle::of_made(|| {
+            Request::new(Owner::Comm(comm), Work::Receive(MessageRequest::pending(of, slot)))
+        })),
+        None => begun(comm, Work::Receive(peer.receive(buffer)?), request),
+    }
 }
 
 /// `MPI_Recv_init`
@@ -452,9 +465,9 @@ pub fn mrecv<C: Number>(
     status: Ptr<MPI_Status>,
 ) -> Outcome {
     let receive = receive_matched(message, Buffer::new(buf, count, datatype)?)?;
-    let mut received = status::EMPTY;
-    let ended = receive.wait(&mut received);
-    status::conclude(status, ended.map(|_| received))
+    let mut found = Finished::NOTHING;
+    let ended = receive.wait(&mut found);
+    status::conclude(status, ended.map(|()| found.status))
 }
 
 /// `MPI_Imrecv`

@@ -9,7 +9,6 @@ use crate::arguments::{Address, Number, Ptr};
 use crate::comm::rank_of;
 use crate::datatype::{known, usable};
 use crate::failure::{Failure, Outcome};
-use crate::handle::Handle;
 use crate::op::{COMBINED, Operation};
 use crate::request::Request;
 use onesided::engine::{Layout, Origin, OriginMut, Transfer, Update, Win};
@@ -89,7 +88,7 @@ impl<C: Number> At<C> {
         #[cfg(node)]
         return crate::host::request(operation, request);
         #[cfg(not(node))]
-        request.set(Handle::new(Request::of_operation(self.win, operation)))
+        request.set(Request::of_operation(self.win, operation))
     }
 }
 
@@ -151,13 +150,18 @@ pub fn put<C: Number>(
 }
 
 impl<C: Number> Put<C> {
+    /// The transfer that the fast path tries.
+    #[inline(always)]
+    fn usual(self) -> Option<(&'static Win, Transfer<'static>)> {
+        let Usual { win, rank, disp, count, datatype, .. } = self.at.usual([self.own])?;
+        let origin = self.own.0.origin(count, datatype);
+        Some((win, Transfer::put_layout(origin, rank, disp, origin.layout())))
+    }
+
     /// The fast path: whether it is done. If not, it has changed nothing.
     #[inline(always)]
     pub fn try_run(self) -> bool {
-        let Some(usual) = self.at.usual([self.own]) else { return false };
-        let Usual { win, rank, disp, count, datatype, .. } = usual;
-        let origin = self.own.0.origin(count, datatype);
-        win.try_transfer(&Transfer::put_layout(origin, rank, disp, origin.layout()))
+        self.usual().is_some_and(|(win, transfer)| win.try_transfer(&transfer))
     }
 
     /// Checks all arguments, and does it or returns the error.
@@ -166,8 +170,11 @@ impl<C: Number> Put<C> {
         Ok(win.put_layout(origin, rank, disp, layout)?)
     }
 
-    /// The same of the form with a request.
+    /// The same of the form with a request, after the fast path.
     pub fn run_requested(self, request: Ptr<MPI_Request>) -> Outcome {
+        if let Some(done) = self.usual().and_then(|(win, usual)| win.try_requested(&usual)) {
+            return self.at.requested(done, request);
+        }
         let ((win, rank, disp, layout), origin) = (self.at.checked()?, self.own.origin()?);
         self.at.requested(win.rput_layout(origin, rank, disp, layout)?, request)
     }
@@ -198,14 +205,19 @@ pub fn get<C: Number>(
 }
 
 impl<C: Number> Get<C> {
+    /// The transfer that the fast path tries.
+    #[inline(always)]
+    fn usual(self) -> Option<(&'static Win, Transfer<'static>)> {
+        let Usual { win, rank, disp, count, datatype, .. } = self.at.usual([self.own])?;
+        let origin = self.own.0.origin_mut(count, datatype);
+        let layout = origin.layout();
+        Some((win, Transfer::get_layout(origin, rank, disp, layout)))
+    }
+
     /// The fast path: whether it is done. If not, it has changed nothing.
     #[inline(always)]
     pub fn try_run(self) -> bool {
-        let Some(usual) = self.at.usual([self.own]) else { return false };
-        let Usual { win, rank, disp, count, datatype, .. } = usual;
-        let origin = self.own.0.origin_mut(count, datatype);
-        let layout = origin.layout();
-        win.try_transfer(&Transfer::get_layout(origin, rank, disp, layout))
+        self.usual().is_some_and(|(win, transfer)| win.try_transfer(&transfer))
     }
 
     /// Checks all arguments, and does it or returns the error.
@@ -214,8 +226,11 @@ impl<C: Number> Get<C> {
         Ok(win.get_layout(origin, rank, disp, layout)?)
     }
 
-    /// The same of the form with a request.
+    /// The same of the form with a request, after the fast path.
     pub fn run_requested(self, request: Ptr<MPI_Request>) -> Outcome {
+        if let Some(done) = self.usual().and_then(|(win, usual)| win.try_requested(&usual)) {
+            return self.at.requested(done, request);
+        }
         let ((win, rank, disp, layout), origin) = (self.at.checked()?, self.own.origin_mut()?);
         self.at.requested(win.rget_layout(origin, rank, disp, layout)?, request)
     }

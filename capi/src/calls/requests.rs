@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::generalized::Generalized;
 use crate::handle::Handle;
 use crate::job;
-use crate::request::Request;
+use crate::request::{Finished, Request};
 use crate::status;
 use onesided::engine::Waits;
 use std::ffi::c_int;
@@ -39,22 +39,24 @@ type Ended = Outcome<Option<MPI_Status>>;
 
 /// [`finish_to`] with the status.
 fn finish(requests: Ptr<MPI_Request>, k: usize) -> Ended {
-    let mut status = status::EMPTY;
-    let was_active = finish_to(requests, k, &mut status)?;
-    Ok(was_active.then_some(status))
+    let mut found = Finished::NOTHING;
+    finish_to(requests, k, &mut found)?;
+    Ok(found.was_active.then_some(found.status))
 }
 
-/// Waits for a request of an array, which is then null or inactive, and writes its status; whether it was active.
-fn finish_to(requests: Ptr<MPI_Request>, k: usize, status: &mut MPI_Status) -> Outcome<bool> {
+/// Waits for a request of an array, which is then null or inactive.
+fn finish_to(requests: Ptr<MPI_Request>, k: usize, found: &mut Finished) -> Outcome {
     let handle = requests.get_at(k)?;
-    let Some(request) = find(handle)? else { return Ok(false) };
-    let outcome = request.wait(status);
+    let Some(request) = find(handle)? else {
+        *found = Finished::NOTHING;
+        return Ok(());
+    };
+    let outcome = request.wait(found);
     if request.is_persistent() {
         return outcome;
     }
     requests.set_at(k, Handle::NULL)?;
-    let released = handle.remove()?.release();
-    released.and(outcome)
+    request.release(handle).and(outcome)
 }
 
 /// The outcome of a request, which stays as it is.
@@ -101,10 +103,10 @@ fn set_all(statuses: Ptr<MPI_Status>, first: usize, all: Vec<Ended>) -> Outcome 
 
 /// `MPI_Wait`
 pub fn wait(request: Ptr<MPI_Request>, status: Ptr<MPI_Status>) -> Outcome {
-    let mut ended = status::EMPTY;
-    match finish_to(request, 0, &mut ended) {
-        Ok(true) => status::set_at(status, 0, ended),
-        inactive_or_failed => set_one(status, inactive_or_failed.map(|_| None)),
+    let mut found = Finished::NOTHING;
+    match finish_to(request, 0, &mut found) {
+        Ok(()) if found.was_active => status::set_at(status, 0, found.status),
+        inactive_or_failed => set_one(status, inactive_or_failed.map(|()| None)),
     }
 }
 
@@ -117,12 +119,12 @@ pub fn test(request: Ptr<MPI_Request>, flag: Ptr<c_int>, status: Ptr<MPI_Status>
 
 /// Waits for all requests of an array.
 fn finish_all(count: usize, requests: Ptr<MPI_Request>, statuses: Ptr<MPI_Status>) -> Outcome {
-    let mut status = status::EMPTY;
+    let mut found = Finished::NOTHING;
     for k in 0..count {
-        match finish_to(requests, k, &mut status) {
-            Ok(_) if statuses.is_ignored() => {}
-            Ok(true) => status::set_at(statuses, k, status)?,
-            Ok(false) => statuses.set_at(k, status::EMPTY)?,
+        match finish_to(requests, k, &mut found) {
+            Ok(()) if statuses.is_ignored() => {}
+            Ok(()) if found.was_active => status::set_at(statuses, k, found.status)?,
+            Ok(()) => statuses.set_at(k, status::EMPTY)?,
             Err(failure) => return finish_others(k..count, requests, statuses, Err(failure)),
         }
     }
@@ -295,9 +297,10 @@ pub fn testsome(
 
 /// `MPI_Request_free`: a pending operation continues.
 pub fn request_free(request: Ptr<MPI_Request>) -> Outcome {
-    let removed = request.get()?.remove()?;
+    let handle = request.get()?;
+    let released = handle.get()?.release(handle);
     request.set(Handle::NULL)?;
-    removed.release()
+    released
 }
 
 /// `MPI_Cancel`

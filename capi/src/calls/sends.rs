@@ -2,11 +2,10 @@
 //! §3.9). Each function stands for four of C, which differ in the mode, and their large-count
 //! forms.
 
-use super::messages::{begun, persistent, send_as};
+use super::messages::{begin_send, persistent};
 use crate::abi::*;
 use crate::arguments::{Address, Number, Ptr};
 use crate::failure::Outcome;
-use crate::request::Work;
 use onesided::engine::SendMode;
 use std::ffi::c_int;
 
@@ -21,8 +20,7 @@ pub fn isend<C: Number>(
     comm: MPI_Comm,
     request: Ptr<MPI_Request>,
 ) -> Outcome {
-    let send = send_as(mode, (buf, count, datatype), (dest, tag, comm))?;
-    begun(comm, Work::Send(send), request)
+    begin_send(mode, (buf, count, datatype), (dest, tag, comm), request)
 }
 
 /// `MPI_Send_init`, `MPI_Ssend_init`, `MPI_Rsend_init`, `MPI_Bsend_init`

@@ -574,7 +574,7 @@ pub static ALL: &[Performance] = &[
         "requests",
         LEVEL,
         Objects,
-        Quantity::Objects(|| objects(Request::table())),
+        Quantity::Objects(Request::number),
         "requests that are not freed",
     ),
     variable(
