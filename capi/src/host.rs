@@ -2,7 +2,7 @@
 //!
 //! The other MPI has the program's handles, and begins and ends the job. The ranks of a node that have this library are a
 //! job of it beside that. A window over a communicator of such ranks is one of this library; its handle is that of a
-//! window of the other MPI without memory, so that names, attributes, hints and error handlers are there.
+//! window of the other MPI without memory, so that names, attributes and error handlers are there.
 //!
 //! 1. Whether a window is one of this library is decided by what all ranks of its communicator know alike.
 //! 2. Errors are raised by the other MPI, on the handler of its window or communicator, with the class of the ABI.
@@ -212,6 +212,11 @@ pub fn hints(info: MPI_Info) -> Outcome<Info> {
         let _ = hints.set(&key, &value);
     }
     Ok(hints)
+}
+
+/// A new info of the other MPI.
+pub fn info(hints: &Info) -> Outcome<MPI_Info> {
+    Ok(MPI_Info::predefined(library::new_info(hints)?))
 }
 
 /// Completes an operation, and gives the program a request of the other MPI that is complete.

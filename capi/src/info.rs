@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::failure::Outcome;
-use crate::handle::{Object, Table};
+use crate::handle::{Handle, Object, Table};
 use crate::text;
 use onesided::Info;
 use std::ffi::c_int;
@@ -31,6 +31,14 @@ pub fn hints(info: MPI_Info) -> Outcome<Info> {
     return crate::host::hints(info);
     #[cfg(not(node))]
     Ok(info.get()?.pairs().clone())
+}
+
+/// A new info of the program.
+pub fn of_program(info: Info) -> Outcome<MPI_Info> {
+    #[cfg(node)]
+    return crate::host::info(&info);
+    #[cfg(not(node))]
+    Ok(Handle::new(InfoObject::new(info)))
 }
 
 /// `MPI_INFO_ENV`: how this process was started (MPI-4.1 §10.2.1, table 11.1).

@@ -7,7 +7,7 @@ use crate::attribute;
 use crate::comm::rank_of;
 use crate::failure::{Failure, Outcome};
 use crate::handle::Handle;
-use crate::info::{InfoObject, hints};
+use crate::info::{hints, of_program};
 use crate::job;
 use crate::raise::Owner;
 use crate::window::Window;
@@ -186,7 +186,7 @@ pub fn win_set_info(win: MPI_Win, info: MPI_Info) -> Outcome {
 
 /// `MPI_Win_get_info`
 pub fn win_get_info(win: MPI_Win, info_used: Ptr<MPI_Info>) -> Outcome {
-    info_used.set(Handle::new(InfoObject::new(win.get()?.win.info())))
+    info_used.set(of_program(win.get()?.win.info())?)
 }
 
 /// `MPI_Alloc_mem`

@@ -8,6 +8,7 @@ use crate::arguments::Address;
 use crate::failure::{Failure, Outcome};
 use crate::process::real;
 use crate::text;
+use onesided::Info;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
@@ -148,6 +149,25 @@ fn pair(info: usize, k: c_int) -> Outcome<(String, String)> {
     let get = real!(name, fn(usize, Address, &mut c_int, Address, &mut c_int) -> c_int);
     checked(get(info, all(&mut key), &mut space, all(&mut value), &mut flag))?;
     Ok((shown(key), shown(value)))
+}
+
+/// `MPI_Info_create`, with these pairs.
+pub fn new_info(pairs: &Info) -> Outcome<usize> {
+    let mut info = MPI_INFO_NULL;
+    checked(real!(c"PMPI_Info_create", fn(&mut usize) -> c_int)(&mut info))?;
+    let set = real!(c"PMPI_Info_set", fn(usize, Address, Address) -> c_int);
+    for (key, value) in pairs.iter() {
+        let [mut key, mut value] = [key, value].map(ended);
+        checked(set(info, all(&mut key), all(&mut value)))?;
+    }
+    Ok(info)
+}
+
+/// A text with a zero byte at its end.
+fn ended(text: &str) -> Vec<u8> {
+    let mut bytes = text::bytes_of(text);
+    bytes.push(0);
+    bytes
 }
 
 /// A text that ends with a zero byte.
