@@ -16,29 +16,29 @@ use crate::shm::{File, NoticeBoard, Observation, Segment};
 use bytemuck::{Pod, Zeroable};
 use std::io::Write;
 
+/// The version of this library, and zeros. A test changes these bytes in a copy of the library.
+const VERSION: [u8; 30] = {
+    let (text, mut version) = (env!("CARGO_PKG_VERSION").as_bytes(), [0; 30]);
+    version.split_at_mut(text.len()).0.copy_from_slice(text);
+    version
+};
+
 /// What the ranks know of each other first.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 struct Card {
-    /// The version of this library: its three numbers.
-    version: [u16; 3],
+    version: [u8; 30],
     /// 1 if it is to share memory.
     shares: u16,
 }
 
 impl Card {
     fn new(shares: bool) -> Card {
-        let numbers = [
-            env!("CARGO_PKG_VERSION_MAJOR"),
-            env!("CARGO_PKG_VERSION_MINOR"),
-            env!("CARGO_PKG_VERSION_PATCH"),
-        ];
-        let version = numbers.map(|number| number.parse().expect("a number of a version"));
-        Card { version, shares: shares.into() }
+        Card { version: VERSION, shares: shares.into() }
     }
 
     fn version(&self) -> String {
-        self.version.map(|number| number.to_string()).join(".")
+        String::from_utf8_lossy(&self.version).trim_end_matches('\0').into()
     }
 }
 
@@ -226,13 +226,14 @@ mod tests {
 
     #[test]
     fn ranks_of_different_versions_are_named() {
-        let cards = [0, 0, 1].map(|patch| Card { version: [1, 2, patch], shares: 1 });
+        let mut cards = [Card::new(true); 3];
+        cards[2].version[..8].copy_from_slice(b"9.8.7-rc");
         let rank = |place| 10 * place as u32;
         assert!(check_versions(&cards[..2], rank).is_ok());
         let error = check_versions(&cards, rank).unwrap_err().to_string();
-        assert!(error.contains("rank 20 has version 1.2.1"), "{error}");
-        assert!(error.contains("rank 0 version 1.2.0,"), "{error}");
-        assert_eq!(Card::new(true).version(), env!("CARGO_PKG_VERSION"));
+        assert!(error.contains("rank 20 has version 9.8.7-rc of"), "{error}");
+        let own = concat!("rank 0 version ", env!("CARGO_PKG_VERSION"), ",");
+        assert!(error.contains(own), "{error}");
     }
 
     #[test]
