@@ -10,6 +10,8 @@ use support::{folder, good, has, installed, mpich, prefix, text};
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/ends/node.c");
 
+const SOURCE_OF_FORTRAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/ends/node.f90");
+
 /// Seconds after which a program counts as hanging.
 const LIMIT: &str = "120";
 
@@ -91,6 +93,15 @@ fn windows_of_a_node_are_taken() {
     assert_eq!(named(), before);
 }
 
+/// Without MPI_Init not all ranks of a node need come to a call.
+#[test]
+fn windows_of_sessions_are_taken_beside_mpi_init_alone() {
+    let Some((mpich, program)) = ready_to_hand_on("sessions") else { return };
+    let library = library();
+    let preloaded = [("LD_PRELOAD", &*library)];
+    assert_eq!(passed(&started(&mpich, &[(3, &preloaded)], &program, "3 sessions")), "");
+}
+
 #[test]
 fn windows_of_several_nodes_are_handed_on() {
     let Some((mpich, program)) = ready_to_hand_on("nodes") else { return };
@@ -138,6 +149,38 @@ fn what_keeps_it_from_working_is_reported() {
     assert!(reports.contains("cannot share memory with the other ranks of the node"), "{reports}");
 }
 
+/// A copy of the library, with another version.
+fn another_version(folder: &Path) -> String {
+    let (own, other) = (concat!(env!("CARGO_PKG_VERSION"), "\0\0\0"), "9.8.7\0\0\0");
+    assert_eq!(own.len(), other.len());
+    let mut bytes = fs::read(library()).unwrap();
+    let is_own = |place: &usize| bytes[*place..].starts_with(own.as_bytes());
+    let places: Vec<usize> = (0..bytes.len()).filter(is_own).collect();
+    assert!(!places.is_empty(), "the version does not stand in the library");
+    for place in places {
+        bytes[place..place + other.len()].copy_from_slice(other.as_bytes());
+    }
+    let copy = folder.join("libonesided_node.so");
+    fs::write(&copy, bytes).unwrap();
+    copy.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn versions_that_differ_are_reported() {
+    let Some((mpich, program)) = ready_to_hand_on("versions") else { return };
+    let (one, other) = (library(), another_version(program.parent().expect("a folder")));
+    let parts = [(2, &[("LD_PRELOAD", &*one)][..]), (1, &[("LD_PRELOAD", &*other)])];
+    let reports = passed(&started(&mpich, &parts, &program, "0"));
+    let own = env!("CARGO_PKG_VERSION");
+    let sentence = format!(
+        "rank 2 has version 9.8.7 of the library and rank 0 version {own}, and all need the same"
+    );
+    assert_eq!(reports.matches(&sentence).count(), 3, "{reports}");
+    // Of one version, it works whatever that is.
+    let same = [(3, &[("LD_PRELOAD", &*other)][..])];
+    assert_eq!(passed(&started(&mpich, &same, &program, "3")), "");
+}
+
 #[test]
 fn a_window_for_which_the_segment_is_too_small_is_handed_on() {
     let Some((mpich, program)) = ready_to_hand_on("large") else { return };
@@ -147,6 +190,31 @@ fn a_window_for_which_the_segment_is_too_small_is_handed_on() {
     assert_eq!(reports.lines().count(), 1, "{reports}");
     let sentence = "onesided: a window is left to the other MPI, which is slower: ";
     assert!(reports.contains(sentence) && reports.contains(" bytes are needed, "), "{reports}");
+}
+
+/// Of the two MPIs only Intel's comes with Fortran's functions by the standard ABI.
+#[test]
+fn windows_of_a_program_in_fortran_are_taken() {
+    let Some(mpi) = mpich() else { return };
+    let library = mpi.join("lib/libmpifort_abi.so.1");
+    if !library.exists() {
+        println!("skipped: there is no {}", library.display());
+        return;
+    }
+    if !has("gfortran") || !has("timeout") {
+        return;
+    }
+    let program = folder("node-fortran").join("node");
+    let mut compiler = Command::new("gfortran");
+    compiler.args(["-Wall", SOURCE_OF_FORTRAN, "-o"]).arg(&program).arg(&library);
+    let libraries = format!("-Wl,-rpath-link,{}", mpi.join("lib").display());
+    good(&compiler.arg(libraries).output().unwrap());
+    let preloaded = self::library();
+    for ranks in [1, 3] {
+        let preloaded = [("LD_PRELOAD", &*preloaded)];
+        assert_eq!(passed(&started(&mpi, &[(ranks, &preloaded)], &program, "taken")), "");
+        passed(&started(&mpi, &[(ranks, &[])], &program, "other"));
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 /* Windows under another MPI with libonesided_node.so: those of one node are onesided's, others that MPI's. The first argument
-   is how many ranks a node has, 0 if no window is to be onesided's; the second one, how many MiB are too many for it. */
+   is how many ranks a node has, 0 if no window is to be onesided's; the second one, how many MiB are too many for it, or
+   `sessions`, if there are sessions before and behind the job of MPI_Init. */
 
 #include "../check.h"
 
@@ -24,7 +25,21 @@ static int is_native(MPI_Win win)
     return strstr(sentence(code), "MPI_Win_lock(lock_type=-1, ") != NULL;
 }
 
-/* A ring of puts, by each kind of synchronisation. */
+/* A ring of puts between fences. */
+static void use_fences(MPI_Win win, MPI_Comm comm, long *part)
+{
+    int rank, size;
+    OK(MPI_Comm_rank(comm, &rank));
+    OK(MPI_Comm_size(comm, &size));
+    long given = 100 + rank;
+    part[0] = 0;
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(&given, 1, MPI_LONG, (rank + 1) % size, 0, 1, MPI_LONG, win));
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    EQUAL(part[0], 100 + (rank + size - 1) % size);
+}
+
+/* A ring of operations, by each kind of synchronisation. */
 static void use(MPI_Win win, MPI_Comm comm, long *part)
 {
     int rank, size;
@@ -32,11 +47,8 @@ static void use(MPI_Win win, MPI_Comm comm, long *part)
     OK(MPI_Comm_size(comm, &size));
     int to = (rank + 1) % size, from = (rank + size - 1) % size;
     long given = 100 + rank, before = -1;
-    part[0] = part[1] = 0;
-    OK(MPI_Win_fence(0, win));
-    OK(MPI_Put(&given, 1, MPI_LONG, to, 0, 1, MPI_LONG, win));
-    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
-    EQUAL(part[0], 100 + from);
+    part[1] = 0;
+    use_fences(win, comm, part);
     MPI_Group all, to_group, from_group;
     OK(MPI_Comm_group(comm, &all));
     OK(MPI_Group_incl(all, 1, &to, &to_group));
@@ -116,6 +128,44 @@ static void waits(MPI_Comm node)
     free(data);
 }
 
+/* The value of a hint that is in force; empty if there is none. */
+static const char *hint(MPI_Win win, const char *key)
+{
+    static char value[MPI_MAX_INFO_VAL];
+    MPI_Info info;
+    int flag = 0, room = sizeof value;
+    value[0] = 0;
+    OK(MPI_Win_get_info(win, &info));
+    OK(MPI_Info_get_string(info, key, &room, value, &flag));
+    OK(MPI_Info_free(&info));
+    return value;
+}
+
+/* Hints of a window reach it, and are those that it has. */
+static void hints(MPI_Comm node, int expected)
+{
+    long *part;
+    MPI_Win win;
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "no_locks", "true"));
+    OK(MPI_Info_set(info, "accumulate_ordering", "none"));
+    OK(MPI_Win_allocate(sizeof(long), sizeof(long), info, node, &part, &win));
+    if (expected)
+        CHECK(strcmp(hint(win, "no_locks"), "true") == 0);
+    OK(MPI_Info_set(info, "no_locks", "false"));
+    OK(MPI_Info_set(info, "accumulate_ordering", "rar,waw"));
+    OK(MPI_Win_set_info(win, info));
+    if (expected) {
+        CHECK(strcmp(hint(win, "no_locks"), "false") == 0);
+        CHECK(strcmp(hint(win, "accumulate_ordering"), "rar,waw") == 0);
+        CHECK(strcmp(hint(win, "onesided_reserve"), "false") == 0);
+    }
+    OK(MPI_Info_free(&info));
+    use_fences(win, node, part);
+    OK(MPI_Win_free(&win));
+}
+
 /* Datatypes that the program has made, and makes again under the same handle. */
 static void layouts(MPI_Comm node)
 {
@@ -157,10 +207,32 @@ static void large(MPI_Aint bytes)
     OK(MPI_Win_free(&win));
 }
 
+/* A window over a communicator of a session. */
+static void in_session(const char *tag, int expected)
+{
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
+    OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    OK(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
+    OK(MPI_Group_free(&group));
+    over(comm, expected || ours());
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Session_finalize(&session));
+}
+
 int main(int argc, char **argv)
 {
-    begin(&argc, &argv);
     int expected = argc > 1 ? atoi(argv[1]) : 0, size;
+    int sessions_alone = argc > 2 && strcmp(argv[2], "sessions") == 0;
+    MPI_Session session;
+    RULE("a session without MPI_Init");
+    if (sessions_alone) {
+        in_session("before", 0);
+        OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
+    }
+    begin(&argc, &argv);
     MPI_Comm node, reversed;
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
     OK(MPI_Comm_size(node, &size));
@@ -170,15 +242,25 @@ int main(int argc, char **argv)
     over(reversed, expected == size);
     RULE("the world");
     over(MPI_COMM_WORLD, expected == ranks);
+    RULE("a session beside MPI_Init");
+    in_session("beside", expected == ranks);
     RULE("one rank");
     over(MPI_COMM_SELF, expected != 0);
     RULE("progress");
     waits(node);
     RULE("datatypes");
     layouts(node);
-    if (argc > 2)
+    RULE("hints");
+    hints(node, expected == size);
+    if (argc > 2 && !sessions_alone)
         large((MPI_Aint)atoi(argv[2]) << 20);
     OK(MPI_Comm_free(&reversed));
     OK(MPI_Comm_free(&node));
-    return end();
+    int ended = end();
+    if (sessions_alone) {
+        RULE("a session behind MPI_Finalize");
+        in_session("behind", 0);
+        OK(MPI_Session_finalize(&session));
+    }
+    return ended;
 }
