@@ -127,10 +127,12 @@ impl<'w> Communication<'w> {
         origin: *const u8,
         bytes: usize,
     ) -> Result<()> {
-        if !target.is_addressed() || are_disjoint(origin, target.at, bytes) {
-            return Ok(());
+        match self.memory.address_of(target, disp, &(0..bytes as i64)) {
+            Some(at) if !are_disjoint(origin, at, bytes) => {
+                Err(self.conflict(call, target.rank, disp, bytes as u64))
+            }
+            _ => Ok(()),
         }
-        Err(self.conflict(call, target.rank, disp, bytes as u64))
     }
 
     /// In a checked job, what describes the bytes of a target there comes into the cache while the call goes on.

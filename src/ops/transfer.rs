@@ -427,15 +427,16 @@ impl<'w> Communication<'w> {
             return None;
         }
         let target = self.memory.elsewhere(rank.0, disp, bytes)?;
+        let at = self.memory.address_of(&target, disp, &(0..bytes as i64));
+        if at.is_some_and(|at| !are_disjoint(own.zero, at, bytes)) {
+            return None;
+        }
         if !target.is_addressed() {
             self.calls.epochs.operated();
             let in_call = self.calls.try_operation(call, rank, bytes as u64);
             let moved = self.calls.handled(self.move_between(transfer, &target));
             in_call.end();
             return Some(moved);
-        }
-        if !are_disjoint(own.zero, target.at, bytes) {
-            return None;
         }
         self.calls.epochs.operated();
         let in_call = self.calls.try_operation(call, rank, bytes as u64);
@@ -700,8 +701,8 @@ impl<'w> Communication<'w> {
         layout: &Layout<'_>,
         own: &LocalLayout<'_>,
     ) -> Result<()> {
-        let other = LocalLayout { zero: target.at, layout: *layout };
-        if !target.is_addressed() || own.is_disjoint_from(&other) {
+        let zero = self.memory.address_of(target, disp, &layout.range());
+        if zero.is_none_or(|zero| own.is_disjoint_from(&LocalLayout { zero, layout: *layout })) {
             return Ok(());
         }
         Err(self.conflict(call, target.rank, disp, layout.bytes().unwrap_or(u64::MAX)))

@@ -382,6 +382,23 @@ impl ExposedMemory {
         (bytes != 0).then(|| Target::new(rank, found.0, start, found.1))
     }
 
+    /// The address in this process of displacement `disp`, around which `bytes` are those of a target; `None` if they have none.
+    #[inline]
+    pub(crate) fn address_of(
+        &self,
+        target: &Target<'_>,
+        disp: u64,
+        bytes: &Range<i64>,
+    ) -> Option<*const u8> {
+        match &self.unmapped {
+            _ if target.is_addressed() => Some(target.at),
+            Unmapped::Foreign { near, .. } => {
+                near.of(target.rank).around(disp, bytes).map(<*mut u8>::cast_const)
+            }
+            _ => None,
+        }
+    }
+
     /// Why a part has no such bytes.
     #[cold]
     fn out_of_range(
