@@ -5,7 +5,7 @@
 use super::abi::{self, ForeignStatus, Handle};
 use super::flight::{Effect, Flight, StagedMemory, staged};
 use super::{ForeignComm, ForeignError, ForeignResult, ForeignWindow, Results, mail};
-use crate::datatype::{Element, Integer};
+use crate::datatype::{Datatype, Element, Integer};
 use crate::op::Op;
 use crate::prim::give_way;
 use crate::shm::{Direction, Piece, Span, copy_overlapping, is_forked};
@@ -671,7 +671,8 @@ impl ForeignWindow {
     ) -> ForeignResult<()> {
         let (from, to, datatype) = (origin.cast(), result.cast(), abi::datatype(T::DATATYPE));
         let (at, op, target) = (self.place(rank, at), abi::op(op), rank as c_int);
-        if (given, n) == (1, 1) {
+        // Of a pair of 16 and 32 bits, MPICH 5.0.2 and Intel MPI 2021.19 there return 6 bytes of 8.
+        if (given, n) == (1, 1) && T::DATATYPE != Datatype::ShortInt {
             let function = functions().fetch_and_op;
             // SAFETY: a live window in lock_all; of the buffers, the caller's obligation.
             return checked(unsafe { function(from, to, datatype, target, at, op, self.data) });
