@@ -2,7 +2,7 @@
 #![cfg(feature = "test-hooks")]
 
 use crate::support::choices::Choices;
-use crate::support::spmd;
+use crate::support::{needs_segment, spmd};
 use onesided::hooks::{Event, Site, delay};
 use onesided::{Access, Comm, FenceAssert, Op, Rank, Window};
 
@@ -56,6 +56,9 @@ fn delay_one(world: &Comm, round: usize) {
 /// is built from `map` is used again while `B` changes from round to round.
 #[test]
 fn example_11_1_indirect_assignment_grouped_by_target() {
+    if needs_segment("delays inside a fence") {
+        return;
+    }
     spmd(4, |world| {
         let map = permutation(world, 11);
         let mut order: Vec<usize> = (0..M).collect();
@@ -80,6 +83,9 @@ fn example_11_1_indirect_assignment_grouped_by_target() {
 }
 
 fn example_11_2(n: u32) {
+    if needs_segment("delays inside a fence") {
+        return;
+    }
     spmd(n, |world| {
         let map = permutation(world, 112);
         let mut window = Window::<f32>::allocate(world, M).unwrap();
@@ -126,6 +132,9 @@ fn sums(map: &[usize], round: usize) -> Vec<f32> {
 }
 
 fn example_11_3(n: u32, map: impl Fn(usize) -> Vec<usize>) {
+    if needs_segment("delays inside a fence") {
+        return;
+    }
     spmd(n, |world| {
         let map = map(n as usize);
         let start = world.rank().index() * M;

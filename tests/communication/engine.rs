@@ -2,7 +2,7 @@
 //! datatypes known only at run time.
 #![allow(unsafe_code, reason = "the untyped operations take addresses")]
 
-use crate::support::spmd;
+use crate::support::{needs_more_than_intel, spmd};
 use onesided::engine::{Layout, Origin, OriginMut, Win};
 use onesided::{Comm, Datatype, ErrorClass, LockType, Op, Rank, Result, WindowOptions};
 
@@ -151,6 +151,9 @@ fn an_origin_inside_the_target_range_is_a_conflict() {
 
 #[test]
 fn datatypes_known_at_run_time_do_what_types_do() {
+    if needs_more_than_intel("integers of 16 bytes") {
+        return;
+    }
     spmd(2, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 64, 1).unwrap();
         let target = Rank(1 - world.rank().0);

@@ -65,7 +65,7 @@ pub fn launch(n: u32, options: &[&str], body: impl FnOnce(&Universe)) -> Option<
 /// cores. `None` in a rank, after `body`.
 #[cfg(feature = "test-hooks")]
 pub fn in_a_tree(n: u32, options: &[&str], body: impl FnOnce(&Comm)) -> Option<Outcome> {
-    if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
+    if is_rank() {
         return job(n, options, body);
     }
     Some(relaunch(n, options, &[(onesided::launch::ENV_BARRIER, "tree")]))
@@ -73,7 +73,7 @@ pub fn in_a_tree(n: u32, options: &[&str], body: impl FnOnce(&Comm)) -> Option<O
 
 /// Runs a whole program as a job of one rank.
 pub fn program(main: impl FnOnce() -> onesided::Result<()>) {
-    if std::env::var_os(onesided::launch::ENV_RANK).is_some() {
+    if is_rank() {
         return main().expect("the program succeeds");
     }
     let outcome = relaunch(1, &[], &[]);
@@ -90,6 +90,17 @@ pub fn needs_rmarun(what: &str) -> bool {
     let is_left_out = elsewhere().is_some();
     if is_left_out {
         println!("skipped: under another MPI's launcher there is not what it needs: {what}");
+    }
+    is_left_out
+}
+
+/// Whether a test must be left out because its ranks reach each other by another MPI, and it needs `what` of the segment that
+/// ranks of one node share.
+pub fn needs_segment(what: &str) -> bool {
+    let is_shared = std::env::var("ONESIDED_NODE").is_ok_and(|value| value == "shared");
+    let is_left_out = elsewhere().is_some() && !is_shared;
+    if is_left_out {
+        println!("skipped: between nodes there is not what it needs: {what}");
     }
     is_left_out
 }

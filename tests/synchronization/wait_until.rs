@@ -5,7 +5,7 @@ use crate::support;
 use crate::support::interleave::{
     free, group, lock, notify_when_asleep, others, put, refusal, store, unlock, words,
 };
-use crate::support::{for_each_size, spmd, universe};
+use crate::support::{for_each_size, needs_rmarun, spmd, universe};
 use onesided::engine::Win;
 use onesided::{
     Access, Comm, ErrorClass, FenceAssert, LockType, Rank, Universe, Until, Window, WindowOptions,
@@ -222,6 +222,9 @@ fn misuse_is_refused() {
 /// A rank that dies ends the wait of the others, or the job does.
 #[test]
 fn a_death_ends_the_wait() {
+    if needs_rmarun("a report of the rank that failed") {
+        return;
+    }
     let outcome = support::job(4, &[], |world| {
         let win = words(world, 1);
         if world.rank() == 3 {
