@@ -3,7 +3,8 @@
 
 use crate::Options;
 use crate::report::{Row, Unit};
-use onesided::{Comm, Rank};
+use nix::time::ClockId;
+use onesided::{Comm, Op, Rank};
 use std::time::{Duration, Instant};
 
 /// How a rank marks a line for the driver.
@@ -86,14 +87,17 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// One sample, in nanoseconds.
+    /// One sample, in nanoseconds: from the first rank that begins to the last that ends. With more ranks than cores,
+    /// rank 0 alone may begin when others have done their part.
     fn sample(&mut self, together: Option<&Comm>) -> f64 {
         if let Some(world) = together {
             world.barrier().expect("the job goes on");
         }
-        let started = Instant::now();
+        let started = now();
         (self.run)(self.repeat);
-        started.elapsed().as_nanos() as f64
+        let span = [-started, now()];
+        let all = together.map(|world| world.allreduce(&span, Op::Max).expect("the job goes on"));
+        all.map_or_else(|| span.iter().sum(), |all| all.iter().sum())
     }
 
     /// How long a sample should take, in nanoseconds.
@@ -129,6 +133,12 @@ impl<'a> Case<'a> {
             self.repeat = (f64::from(self.repeat) * factor) as u32;
         }
     }
+}
+
+/// The time in nanoseconds, by a clock that all ranks share.
+fn now() -> f64 {
+    let time = ClockId::CLOCK_MONOTONIC.now().expect("the kernel has this clock");
+    time.tv_sec() as f64 * 1e9 + time.tv_nsec() as f64
 }
 
 /// What rank 0 measures, if the ranks measure together.
