@@ -36,6 +36,7 @@ impl Belonging {
     }
 
     /// A status of the communicator that messages go through, with the source as the program names it.
+    #[inline(always)]
     pub fn translated(&self, status: Status) -> Status {
         match (self.freed.get(), self.owner) {
             (Some(freed), _) => {

@@ -122,7 +122,7 @@ impl Communicator {
     }
 
     /// A status of [`Communicator::messages`], with the source as the program names it.
-    #[inline]
+    #[inline(always)]
     pub fn translated(&self, status: Status) -> Status {
         self.inter.as_ref().map_or(status, |inter| inter.sides().translated(status))
     }

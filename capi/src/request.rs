@@ -416,6 +416,7 @@ impl Request {
     }
 
     /// Waits for it, if it is active.
+    #[inline(always)]
     pub fn wait(&self, found: &mut Finished) -> Outcome {
         *found = Finished { was_active: true, ..Finished::NOTHING };
         let ended = match &self.form {

@@ -83,6 +83,7 @@ programs! {
     rules_threads
     self_threads
     sessions
+    settled
     signals
     statuses
     tool_interface
@@ -1084,6 +1085,7 @@ fn what_is_left_open_is_told() {
             "1 partitioned send",
             "1 partitioned receive",
             "1 communicator duplicate",
+            "1 request",
             "1 generalized request",
             "1 matched message",
             "1 window epoch",
@@ -1092,6 +1094,19 @@ fn what_is_left_open_is_told() {
             assert!(printed.contains(one), "no '{one}' in: {printed}");
         }
     }
+}
+
+/// Operations that are complete at once share a request, except under `--strict`; what another thread completes is not
+/// left open.
+#[test]
+fn requests_that_are_complete_at_once_are_counted() {
+    if !has("cc") || !has("timeout") {
+        return;
+    }
+    let printed = text(&under_rmarun(3, &compiled("settled")).stderr);
+    assert!(!printed.contains("has completed"), "{printed}");
+    let copied = under_rmarun_with(&["--strict"], 3, &compiled("ends/copied"));
+    passed("ends/copied", 3, &copied);
 }
 
 /// One rank reports what is never freed, and the receiver a message that it has never received.

@@ -145,6 +145,12 @@ impl Mailbox {
         self.open.load() != 0
     }
 
+    /// Whether one request alone is under way: no other rank needs anything of this one, except that one's partner.
+    #[inline]
+    pub(super) fn has_one_request(&self) -> bool {
+        self.open.load() == 1
+    }
+
     /// [`Mailbox::lock`] if it is biased to this thread.
     #[inline(always)]
     pub(super) fn try_biased<R>(&self, f: impl FnOnce(&mut MailboxState) -> R) -> Option<R> {

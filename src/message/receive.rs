@@ -138,12 +138,13 @@ pub(super) fn try_receive(
     spin_for(of, (Call::Receive, source), mailbox, take)
 }
 
-/// The message of a receive under way that comes while this rank spins, if no other receive is posted. `None`: the
-/// request is as before.
+/// The message of a receive under way that comes while this rank spins, if no other request is. `None`: the request is as
+/// before.
 #[inline(always)]
 pub(super) fn try_await(of: &CommMembers, slot: MessageSlot) -> Option<Status> {
     let mailbox = Mailbox::existing()?;
-    if !is_sound(of) || of.context().foreign.is_some() || mailbox.driven.number() != 0 {
+    let is_alone = mailbox.has_one_request() && mailbox.driven.number() == 0;
+    if !is_alone || !is_sound(of) || of.context().foreign.is_some() {
         return None;
     }
     let take = |state: &mut MailboxState, from: &mut MessageSource| {

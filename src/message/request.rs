@@ -150,7 +150,7 @@ impl MessageRequest {
         self.finish(Call::MessageWait, Location::caller())
     }
 
-    /// The fast path of [`MessageRequest::wait`], for the only receive under way: the status of a message that comes while
+    /// The fast path of [`MessageRequest::wait`], for the only request under way: the status of a message that comes while
     /// this rank spins. `None`: nothing has changed.
     #[inline]
     pub fn try_wait(&self) -> Option<Status> {

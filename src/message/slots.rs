@@ -16,8 +16,9 @@ use std::sync::Arc;
 /// let world = universe.world();
 /// let other = Rank(1 - world.rank().0);
 /// let mut number = 0_u32;
+/// let at = (&raw mut number).cast();
 /// // SAFETY: nothing else uses the number until the request is complete.
-/// let into = || unsafe { OriginMut::new((&raw mut number).cast(), 1, Datatype::U32) };
+/// let into = || unsafe { OriginMut::new(at, 1, Datatype::U32) };
 /// // The fast path first, then the call with all checks.
 /// let request = match world.try_start_receive(Channel::Program, &into(), Some(other), Some(3)) {
 ///     Some(slot) => MessageRequest::pending(world, slot),

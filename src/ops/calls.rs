@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::foreign::Results;
 use crate::group::Rank;
 use crate::op::Op;
+use crate::shm::Direction;
 use crate::sync::notify::{self, NotifyCounter};
 use crate::window::{Communication, Win};
 use bytemuck::Pod;
@@ -155,8 +156,13 @@ impl Win {
 
     /// The same of [`Win::rput_layout`] and [`Win::rget_layout`]. `None`: nothing has changed.
     #[inline(always)]
-    pub fn try_requested<'d>(&self, transfer: &Transfer<'d>) -> Option<Request<'d>> {
-        let is_done = self.calls.is_passive() && self.try_transfer(transfer);
+    pub fn try_requested<'d>(&self, transfer: Transfer<'d>) -> Option<Request<'d>> {
+        let call = match transfer.direction {
+            Direction::Put => Call::Rput,
+            Direction::Get => Call::Rget,
+        };
+        let transfer = Transfer { call, ..transfer };
+        let is_done = self.calls.is_passive() && self.try_transfer(&transfer);
         is_done.then(Request::complete)
     }
 

@@ -172,7 +172,7 @@ impl<C: Number> Put<C> {
 
     /// The same of the form with a request, after the fast path.
     pub fn run_requested(self, request: Ptr<MPI_Request>) -> Outcome {
-        if let Some(done) = self.usual().and_then(|(win, usual)| win.try_requested(&usual)) {
+        if let Some(done) = self.usual().and_then(|(win, usual)| win.try_requested(usual)) {
             return self.at.requested(done, request);
         }
         let ((win, rank, disp, layout), origin) = (self.at.checked()?, self.own.origin()?);
@@ -228,7 +228,7 @@ impl<C: Number> Get<C> {
 
     /// The same of the form with a request, after the fast path.
     pub fn run_requested(self, request: Ptr<MPI_Request>) -> Outcome {
-        if let Some(done) = self.usual().and_then(|(win, usual)| win.try_requested(&usual)) {
+        if let Some(done) = self.usual().and_then(|(win, usual)| win.try_requested(usual)) {
             return self.at.requested(done, request);
         }
         let ((win, rank, disp, layout), origin) = (self.at.checked()?, self.own.origin_mut()?);

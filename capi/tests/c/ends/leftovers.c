@@ -61,6 +61,7 @@ static void leave_open(MPI_Comm comm, MPI_Request barrier)
     OK(MPI_Mprobe(0, 6, MPI_COMM_SELF, &message, MPI_STATUS_IGNORE));
     OK(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_SELF, &part, &win));
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    OK(MPI_Rput(out, 1, MPI_INT, 0, 0, 1, MPI_INT, win, next++));
     OK(MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
     if (ranks == 3)
         OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
