@@ -127,7 +127,7 @@ impl<'w> Communication<'w> {
         origin: *const u8,
         bytes: usize,
     ) -> Result<()> {
-        match self.memory.address_of(target, disp, &(0..bytes as i64)) {
+        match self.memory.address_of(target, disp, || 0..bytes as i64) {
             Some(at) if !are_disjoint(origin, at, bytes) => {
                 Err(self.conflict(call, target.rank, disp, bytes as u64))
             }

@@ -427,7 +427,7 @@ impl<'w> Communication<'w> {
             return None;
         }
         let target = self.memory.elsewhere(rank.0, disp, bytes)?;
-        let at = self.memory.address_of(&target, disp, &(0..bytes as i64));
+        let at = self.memory.address_of(&target, disp, || 0..bytes as i64);
         if at.is_some_and(|at| !are_disjoint(own.zero, at, bytes)) {
             return None;
         }
@@ -701,7 +701,7 @@ impl<'w> Communication<'w> {
         layout: &Layout<'_>,
         own: &LocalLayout<'_>,
     ) -> Result<()> {
-        let zero = self.memory.address_of(target, disp, &layout.range());
+        let zero = self.memory.address_of(target, disp, || layout.range());
         if zero.is_none_or(|zero| own.is_disjoint_from(&LocalLayout { zero, layout: *layout })) {
             return Ok(());
         }

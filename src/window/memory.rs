@@ -388,12 +388,12 @@ impl ExposedMemory {
         &self,
         target: &Target<'_>,
         disp: u64,
-        bytes: &Range<i64>,
+        bytes: impl FnOnce() -> Range<i64>,
     ) -> Option<*const u8> {
         match &self.unmapped {
             _ if target.is_addressed() => Some(target.at),
             Unmapped::Foreign { near, .. } => {
-                near.of(target.rank).around(disp, bytes).map(<*mut u8>::cast_const)
+                near.of(target.rank).around(disp, &bytes()).map(<*mut u8>::cast_const)
             }
             _ => None,
         }
