@@ -294,12 +294,12 @@ impl Request {
 
     /// The requests that the program holds at the end of the job, each in a word; from now on it gets no new ones.
     pub fn end_all() -> Vec<&'static str> {
-        let mut open = Vec::new();
+        let objects = Request::table().clear();
+        let mut open: Vec<_> = objects.iter().filter_map(Request::left_open).collect();
         for settled in settled::ALL {
             open.extend(iter::repeat_n(settled.word, settled.held()));
             settled.begin(0);
         }
-        open.extend(Request::table().clear().iter().filter_map(Request::left_open));
         open
     }
 
