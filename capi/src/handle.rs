@@ -295,7 +295,7 @@ impl<T> Table<T> {
         Table { chunks, free: OnceLock::new() }
     }
 
-    /// Prefers this thread in a table without objects, if `is_biased`: a job has only a thread or two that make many.
+    /// Biases the lock of a table without objects to this thread, if `is_biased`.
     pub fn prefer(&self, is_biased: bool) {
         self.free.get_or_init(|| BiasedMutex::new(Free::default(), is_biased));
     }
@@ -376,7 +376,7 @@ impl<T> Table<T> {
         (place, self.slot(place).expect("the chunk is there now"))
     }
 
-    /// Removes an object by `take`, which may leave it to be dropped in its place. Neither uses the table.
+    /// Removes an object by `take`; what that leaves is dropped in its place. Neither `take` nor the drop may use the table.
     #[inline(always)]
     fn remove<R>(
         &self,

@@ -145,7 +145,7 @@ impl Mailbox {
         self.open.load() != 0
     }
 
-    /// Whether one request alone is under way: no other rank needs anything of this one, except that one's partner.
+    /// Whether exactly one request is under way.
     #[inline]
     pub(super) fn has_one_request(&self) -> bool {
         self.open.load() == 1

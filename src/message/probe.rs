@@ -120,8 +120,9 @@ pub(super) fn take(
     }))
 }
 
-/// What is known of a message that has been found.
-fn found(of: &CommMembers, envelope: &Envelope, bytes: u64) -> Status {
+/// What is known of a message that has been found or received.
+#[inline]
+pub(super) fn found(of: &CommMembers, envelope: &Envelope, bytes: u64) -> Status {
     let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
     Status { source, tag: envelope.tag, bytes, cancelled: false }
 }

@@ -107,15 +107,14 @@ pub(super) fn try_post(
 ) -> Option<MessageSlot> {
     let (mailbox, wanted, into) = usual(of, channel, into, source, tag)?;
     let record = of.context().try_operation(Call::Receive, 0, source.unwrap_or(Rank::NULL), 0);
-    let posted = mailbox.try_biased(|state| match state.unexpected.is_empty() {
-        true => Some(state.post(wanted, into)),
-        false => None,
-    });
-    match posted.flatten() {
+    let post =
+        |state: &mut MailboxState| state.unexpected.is_empty().then(|| state.post(wanted, into));
+    let posted = mailbox.try_biased(post).flatten();
+    match posted {
         None => record.begin_again(),
         Some(_) => record.end(),
     }
-    posted.flatten()
+    posted
 }
 
 /// The message that a receive takes while this rank spins, if nothing is wrong and the communicator has
@@ -143,6 +142,7 @@ pub(super) fn try_receive(
 #[inline(always)]
 pub(super) fn try_await(of: &CommMembers, slot: MessageSlot) -> Option<Status> {
     let mailbox = Mailbox::existing()?;
+    // The rank of another request may need an answer before it sends.
     let is_alone = mailbox.has_one_request() && mailbox.driven.number() == 0;
     if !is_alone || !is_sound(of) || of.context().foreign.is_some() {
         return None;

@@ -2,6 +2,7 @@
 
 use super::mailbox::{Mailbox, MailboxState};
 use super::matching::Envelope;
+use super::probe::found;
 use super::receive::try_await;
 use super::send::message_context;
 use super::slots::{MessageFailure, MessageSlot, RequestOutcome, RequestStage};
@@ -62,7 +63,7 @@ impl MessageRequest {
         MessageRequest { begun: Begun::Complete(status), taken: Word32::default() }
     }
 
-    /// That of a message that [`Comm::try_start_receive`] has posted on the same communicator.
+    /// The request of a receive that [`Comm::try_start_receive`] has posted on the same communicator.
     #[inline(always)]
     pub fn pending(comm: &Comm, slot: MessageSlot) -> MessageRequest {
         let begun = Begun::UnderWay(comm.for_requests(), slot);
@@ -269,11 +270,12 @@ pub(super) fn await_slot(
     let is_done = |state: &MailboxState| state.slots.is_done(slot);
     let outcome = match mailbox.until(of, at, &describe, spins, is_done)? {
         End::Done => {
-            // Mostly nothing of it is of interest but the envelope and the length, which are read in their place.
-            let (mut state, mut plain) = (mailbox.lock(), None);
-            if let Some(RequestStage::Done(outcome)) = state.slots.stage(slot) {
-                plain = plain_status(of, outcome);
-            }
+            let mut state = mailbox.lock();
+            // Mostly its envelope and length are all of interest; they are read in their place.
+            let plain = match state.slots.stage(slot) {
+                Some(RequestStage::Done(outcome)) => plain_status(of, outcome),
+                _ => None,
+            };
             if let Some(status) = plain {
                 state.slots.remove(slot);
                 return Ok(status);
@@ -305,11 +307,8 @@ fn awaited<'a>(stage: &RequestStage, world: &'a [u32]) -> Awaited<'a> {
 #[inline]
 fn plain_status(of: &CommMembers, outcome: &RequestOutcome) -> Option<Status> {
     let RequestOutcome { envelope, bytes, failure, clock, .. } = outcome;
-    if failure.is_some() || *clock != 0 || of.context().statistics().is_some() {
-        return None;
-    }
-    let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
-    Some(Status { source, tag: envelope.tag, bytes: *bytes, cancelled: false })
+    let is_plain = failure.is_none() && *clock == 0 && of.context().statistics().is_none();
+    is_plain.then(|| found(of, envelope, *bytes))
 }
 
 /// Publishes the clock of this rank for the receiver of a message, or for its sender if that waits for the receive,
@@ -362,21 +361,21 @@ fn merge_clock(context: &Context, block: u64) {
 fn status(of: &CommMembers, call: Call, outcome: RequestOutcome) -> Result<Status> {
     let RequestOutcome { envelope, is_send, bytes, failure, clock } = outcome;
     merge_clock(of.context(), clock);
-    let source = of.rank_of_world(envelope.source).unwrap_or(Rank::NULL);
-    let tag = envelope.tag;
+    let known = found(of, &envelope, bytes);
     let is_received = !is_send && envelope.context == message_context(of, Channel::Program);
     match failure {
         None => {
             if let (true, Some(statistics)) = (is_received, of.context().statistics()) {
                 statistics.received_bytes(bytes);
             }
-            Ok(Status { source, tag, bytes, cancelled: false })
+            Ok(known)
         }
         Some(MessageFailure::Cancelled) => {
-            Ok(Status { source: Rank::NULL, tag, bytes: 0, cancelled: true })
+            Ok(Status { source: Rank::NULL, bytes: 0, cancelled: true, ..known })
         }
         Some(MessageFailure::Truncated(capacity)) => {
-            Err(Error::Truncated { at: of.place(call), from: source, tag, sent: bytes, capacity })
+            let Status { source: from, tag, .. } = known;
+            Err(Error::Truncated { at: of.place(call), from, tag, sent: bytes, capacity })
         }
         Some(MessageFailure::Damaged) => Err(damaged()),
         Some(MessageFailure::NoMemory) => {
