@@ -3,6 +3,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::{HashMap, HashSet};
+use std::io::Read;
 
 /// The children of this process, including dead ones that are not reaped yet.
 ///
@@ -45,11 +46,18 @@ pub fn descendants() -> Vec<Pid> {
     all
 }
 
-/// Whether a living process was started with these variables, or is a fork of one that was. `None` for
-/// one that is executing another program and has no variables yet.
+/// The longest environment that Linux gives to a program.
+const ENVIRONMENT: usize = 6 << 20;
+
+/// Whether a living process was started with these variables, or is a fork of one that was. `None` if it
+/// seems to have no variables, or others than a moment ago: it is executing another program.
 pub fn has_variables(pid: Pid, variables: &[(&str, String)]) -> Option<bool> {
-    let all = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    if all.is_empty() && is_executing(pid) {
+    let mut all = vec![0; ENVIRONMENT];
+    // One call: a second one reads nothing if the process has executed another program meanwhile.
+    let read = std::fs::File::open(format!("/proc/{pid}/environ"))
+        .and_then(|mut file| file.read(&mut all));
+    all.truncate(read.unwrap_or(0));
+    if !is_whole(&all, &stat(pid)) {
         return None;
     }
     let all: HashSet<&[u8]> = all.split(|byte| *byte == 0).collect();
@@ -86,11 +94,15 @@ fn is_dying_by(stat: &[u8]) -> bool {
     is_killed || number(9) & EXITING != 0 && !is_dead
 }
 
-/// Whether a living process has no environment block yet.
-fn is_executing(pid: Pid) -> bool {
-    let stat = stat(pid);
-    let is_dead = word(&stat, 3).is_none_or(|state| matches!(state, "Z" | "X"));
-    !is_dead && word(&stat, 51) == Some("0")
+/// Whether this is all of the environment of that process, if it lives.
+fn is_whole(environment: &[u8], stat: &[u8]) -> bool {
+    let is_dead = word(stat, 3).is_none_or(|state| matches!(state, "Z" | "X"));
+    let address = |at| word(stat, at).and_then(|word| word.parse().ok()).unwrap_or(0_usize);
+    is_dead
+        || match address(51).wrapping_sub(address(50)) {
+            0 => !environment.is_empty(),
+            size => size == environment.len(),
+        }
 }
 
 fn by_parent() -> HashMap<Pid, Vec<Pid>> {
@@ -168,5 +180,23 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(has("1"), Some(false), "it is dead");
+    }
+
+    #[test]
+    fn a_process_that_executes_program_after_program_never_seems_to_lack_them() {
+        let again = r#"exec sh -c "$0" "$0""#;
+        let mut child = std::process::Command::new("sh");
+        child.args(["-c", again, again]).env("TREE", "1");
+        let mut child = child.spawn().unwrap();
+        let pid = Pid::from_raw(child.id() as i32);
+        let has = || has_variables(pid, &[("TREE", "1".to_owned())]);
+        let until = Instant::now() + Duration::from_secs(10);
+        while has() != Some(true) {
+            assert!(Instant::now() < until, "it has not become that program");
+        }
+        let answers: Vec<_> = (0..20_000).map(|_| has()).collect();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(answers.iter().filter(|answer| **answer == Some(false)).count(), 0);
     }
 }
