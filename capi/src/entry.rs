@@ -81,23 +81,6 @@ fn word() -> *mut usize {
     word
 }
 
-/// A number that no two threads have at the same time: the address of the thread's control block.
-#[inline(always)]
-pub fn thread() -> usize {
-    let thread: usize;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads the thread's pointer to itself; changes nothing.
-    unsafe {
-        asm!("mov {}, fs:[0]", out(reg) thread, options(pure, readonly, nostack, preserves_flags));
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
-    unsafe {
-        asm!("mrs {}, tpidr_el0", out(reg) thread, options(pure, nomem, nostack, preserves_flags));
-    }
-    thread
-}
-
 /// The address to which the present call of this thread returns; after it, that of the last call.
 pub fn caller() -> Option<usize> {
     // SAFETY: the word lives as long as the thread, which alone accesses it.

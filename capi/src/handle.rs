@@ -202,9 +202,10 @@ impl<T: Object> Handle<T> {
     #[inline(always)]
     fn place(self) -> Option<(u32, u32)> {
         let value = self.value();
-        let place = (value & PLACES).checked_sub(form::FIRST)?;
+        // A place before the first one becomes one behind all others.
+        let place = ((value & PLACES) as u32).wrapping_sub(form::FIRST as u32);
         let uses = (value >> form::PLACE_BITS) as u32 & USES;
-        (value >> KIND_AT == form::MARK | T::KIND).then_some((place as u32, uses))
+        (value >> KIND_AT == form::MARK | T::KIND).then_some((place, uses))
     }
 
     #[cold]

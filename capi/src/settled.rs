@@ -6,7 +6,7 @@
 //! each operation has a request of its own, so that a copy of a handle is invalid after the first wait.
 #![allow(clippy::disallowed_types, reason = "its words are of this process, not of the segment")]
 
-use crate::entry;
+use onesided::engine::thread_block;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A request that many operations share.
@@ -39,13 +39,13 @@ impl Settled {
     pub fn begin(&self, handle: usize) {
         self.held.store(0, Ordering::Relaxed);
         self.completed_elsewhere.store(0, Ordering::Relaxed);
-        self.owner.store(entry::thread(), Ordering::Relaxed);
+        self.owner.store(thread_block(), Ordering::Relaxed);
         self.handle.store(handle, Ordering::Relaxed);
     }
 
     #[inline(always)]
     fn is_owner(&self) -> bool {
-        self.owner.load(Ordering::Relaxed) == entry::thread()
+        self.owner.load(Ordering::Relaxed) == thread_block()
     }
 
     /// The handle of an operation that is complete; `None` if it needs a request of its own.

@@ -56,7 +56,7 @@ pub use park::ParkWord;
 #[cfg(not(any(loom, simulated)))]
 pub use placement::{JobPlacement, Placement, PlacementWords};
 #[cfg(not(any(loom, simulated)))]
-pub use processor::{expect_access, take_part};
+pub use processor::{expect_access, take_part, thread_block};
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Progress, WaitLog, Waiter, sleep_at_most, sleep_until};
 

@@ -95,6 +95,13 @@ pub fn set_caller(address: u64) {
     CALLER.store(address, Relaxed);
 }
 
+impl Word64 {
+    /// A word of this process that is zero.
+    pub const fn zero() -> Word64 {
+        Word64(AtomicU64::new(0))
+    }
+}
+
 impl Word32 {
     /// Prefetches the word's cache line for writing, so that the read-modify-write that follows does
     /// not stall on it. Orders nothing.

@@ -1,5 +1,5 @@
-//! What only an instruction or a raw system call gives: a counter of time, a hint before an update, and the barrier of
-//! all ranks. That barrier is membarrier(2), expedited, between processes that have registered.
+//! What only an instruction or a raw system call gives: a counter of time, a number of the thread, a hint before an update,
+//! and the barrier of all ranks. That barrier is membarrier(2), expedited, between processes that have registered.
 //!
 //! The kernel executes a full barrier on every processor that runs such a process, by an interrupt.
 //! A processor that runs none has executed one at the context switch. So a compiler barrier in one
@@ -43,6 +43,23 @@ pub(super) fn ticks() -> u64 {
     }
     #[cfg(not(target_arch = "x86_64"))]
     0
+}
+
+/// A number that no two threads have at the same time: the address of the thread's control block.
+#[inline(always)]
+pub fn thread_block() -> usize {
+    let block: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads the thread's pointer to itself, which the ABI has there; changes nothing.
+    unsafe {
+        std::arch::asm!("mov {}, fs:[0]", out(reg) block, options(pure, readonly, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("mrs {}, tpidr_el0", out(reg) block, options(pure, nomem, nostack, preserves_flags));
+    }
+    block
 }
 
 /// Prefetches the cache line of an address for reading. Orders nothing and reads nothing.

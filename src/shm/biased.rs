@@ -67,9 +67,11 @@ enum By<'m> {
     Mutex(#[allow(dead_code, reason = "unlocks when dropped")] MutexGuard<'m, ()>),
 }
 
-/// The announcement of the preferred thread. It also ends while panicking, so the mutex stays usable
-/// after a caught panic.
-struct Bias<'m>(Option<Announced<'m, [RankAnnouncements; 1]>>);
+/// The announcement of the preferred thread.
+type Announcement<'m> = Announced<'m, [RankAnnouncements; 1]>;
+
+/// An announcement that also ends while panicking, so the mutex stays usable after a caught panic.
+struct Bias<'m>(Option<Announcement<'m>>);
 
 impl Drop for Bias<'_> {
     #[inline(always)]
@@ -100,7 +102,7 @@ impl<T> BiasedMutex<T> {
     #[inline]
     pub(crate) fn lock(&self) -> BiasedGuard<'_, T> {
         match self.announce() {
-            Some(bias) => BiasedGuard { of: self, _by: By::Bias(bias) },
+            Some(announced) => BiasedGuard { of: self, _by: By::Bias(Bias(Some(announced))) },
             None => self.lock_among_others(),
         }
     }
@@ -109,28 +111,37 @@ impl<T> BiasedMutex<T> {
     #[inline(always)]
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         match self.announce() {
-            // SAFETY: this thread has exclusive access (invariants 1 and 2) until `_bias` is dropped.
-            Some(_bias) => f(unsafe { &mut *self.value.get() }),
+            Some(announced) => {
+                let _bias = Bias(Some(announced));
+                // SAFETY: this thread has exclusive access (invariants 1 and 2) until `_bias` is dropped.
+                f(unsafe { &mut *self.value.get() })
+            }
             None => f(&mut self.lock_among_others()),
         }
     }
 
-    /// Runs `f` if this is the preferred thread and no other holds the mutex; `None` otherwise.
+    /// Runs `f` if this is the preferred thread and no other holds the mutex; `None` otherwise. If `f` panics, this
+    /// thread holds the mutex until it next uses it.
     #[inline(always)]
     pub(crate) fn try_biased<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let _bias = self.announce()?;
-        // SAFETY: this thread has exclusive access (invariants 1 and 2) until `_bias` is dropped.
-        Some(f(unsafe { &mut *self.value.get() }))
+        let announced = self.announce()?;
+        // SAFETY: this thread has exclusive access (invariants 1 and 2) until it withdraws.
+        let done = f(unsafe { &mut *self.value.get() });
+        announced.withdraw();
+        Some(done)
     }
 
     #[inline(always)]
-    fn announce(&self) -> Option<Bias<'_>> {
+    fn announce(&self) -> Option<Announcement<'_>> {
         if !self.is_biased_here() {
             return None;
         }
         let announced = shards::announce(self.announcements[0].announcement(0)?, self.shard())?;
-        let bias = Bias(Some(announced));
-        self.is_biased_here().then_some(bias)
+        if !self.is_biased_here() {
+            announced.withdraw();
+            return None;
+        }
+        Some(announced)
     }
 
     #[inline(always)]

@@ -78,7 +78,9 @@ impl Transport {
     /// Ends a fence epoch of rank `own` without operations, before an epoch of another kind opens.
     #[inline]
     pub(super) fn leave_fence(&self, own: u32) {
-        self.words_of(own).open.leave_fence();
+        if let Some(words) = self.ranks.get(own as usize) {
+            words.open.leave_fence();
+        }
     }
 
     /// A rank that has a fence epoch open, and so may put at any time without a lock. Called when all

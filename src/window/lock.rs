@@ -3,6 +3,7 @@
 //! A call asks the table of legal calls, and tries. Where it has to wait or to report an error, its slow
 //! path continues.
 
+use super::grant::Grant;
 use super::hints::Hinted;
 use super::refusal::{Fast, Refusal, Slow};
 use super::serial::{ACCESS, BOTH, SyncState, Synchronization};
@@ -42,20 +43,21 @@ impl Synchronization<'_> {
         target: Rank,
         assert: LockAssert,
     ) -> Fast {
-        let own = self.calls.rank().0;
+        let (epochs, own) = (&self.calls.epochs, self.calls.rank());
         let words = self.transport().ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
+        let grant = epochs.grant_of(target.0)?;
         state.may_wait(ACCESS)?;
-        self.calls.epochs.may_lock(target.0, own)?;
+        epochs.may_lock(grant, target == own)?;
         if words.open.exposure.load() != 0 {
             return Err(Refusal::TargetExposed.into());
         }
         hints.may_have_locks(self.calls, Call::Lock)?;
-        self.transport().leave_fence(self.calls.rank().0);
-        let (queueing, nocheck) = (self.calls.epochs.queueing(), assert.is_nocheck());
-        self.calls.epochs.awaits_lock(target.0);
-        self.transport().try_lock(self.calls, lock_type, words, nocheck, queueing)?;
-        self.calls.epochs.locked(target.0, lock_type, nocheck);
-        Ok(())
+        self.transport().leave_fence(own.0);
+        let (queueing, nocheck) = (epochs.queueing(), assert.is_nocheck());
+        let tried = self.transport().try_lock(self.calls, lock_type, words, nocheck, queueing);
+        let held = Grant::Locked { held: lock_type, nocheck };
+        epochs.takes_lock(grant, if tried.is_ok() { held } else { Grant::Awaited });
+        tried
     }
 
     /// [`Synchronization::lock`] that waits or fails.
@@ -83,9 +85,12 @@ impl Synchronization<'_> {
                 self.waited(lock_type, Some(target.0));
             }
             let _state = self.sync_state();
-            match granted {
-                Ok(()) => self.calls.epochs.locked(target.0, lock_type, false),
-                Err(_) => self.calls.epochs.unlocked(target.0),
+            let (epochs, held) = (&self.calls.epochs, lock_type);
+            if let Ok(grant) = epochs.grant_of(target.0) {
+                match granted {
+                    Ok(()) => epochs.locked(grant, held),
+                    Err(_) => epochs.unlocked(grant),
+                }
             }
             self.locked(target, lock_type, assert, at);
             granted
@@ -121,9 +126,10 @@ impl Synchronization<'_> {
     #[inline(always)]
     fn end_lock(self, target: Rank) -> Fast {
         let words = self.transport().ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
-        let (held, nocheck) = self.calls.epochs.may_unlock(target.0)?;
+        let grant = self.calls.epochs.grant_of(target.0)?;
+        let (held, nocheck) = self.calls.epochs.may_unlock(grant)?;
         let released = self.transport().release(self.calls.rank(), target, words, held, nocheck);
-        self.calls.epochs.unlocked(target.0);
+        self.calls.epochs.unlocked(grant);
         released
     }
 
@@ -150,8 +156,7 @@ impl Synchronization<'_> {
 
     /// How this rank holds the lock of the target, if it does, and whether with NOCHECK. The target may be no rank.
     fn held(self, target: Rank) -> Option<(LockType, bool)> {
-        self.transport().ranks.get(target.index())?;
-        self.calls.epochs.may_unlock(target.0).ok()
+        self.calls.epochs.may_unlock(self.calls.epochs.grant_of(target.0).ok()?).ok()
     }
 
     /// `MPI_Win_lock_all`

@@ -54,6 +54,12 @@ impl Epochs {
         self.access.store(access.word());
     }
 
+    /// The word of what this rank may do with that one.
+    #[inline(always)]
+    pub(super) fn grant_of(&self, rank: u32) -> Check<&Word32> {
+        self.grants.get(rank as usize).ok_or(Refusal::NoSuchRank)
+    }
+
     #[inline]
     pub(super) fn grant(&self, rank: u32) -> Grant {
         Grant::of(self.grants[rank as usize].load())
@@ -143,22 +149,22 @@ impl Epochs {
     }
 
     #[inline]
-    pub(crate) fn may_lock(&self, target: u32, own: u32) -> Check {
+    pub(crate) fn may_lock(&self, grant: &Word32, is_own: bool) -> Check {
         if self.access() != AccessState::Locked {
             self.may_begin()?;
         }
-        match self.grant(target) {
+        match Grant::of(grant.load()) {
             Grant::Locked { .. } => Err(Refusal::Locked),
             Grant::Awaited => Err(Refusal::LockAwaited),
-            _ if target == own => self.may_be_hidden(Refusal::OwnPartExposed),
+            _ if is_own => self.may_be_hidden(Refusal::OwnPartExposed),
             _ => Ok(()),
         }
     }
 
     /// How the lock is held, and whether by NOCHECK.
     #[inline]
-    pub(crate) fn may_unlock(&self, target: u32) -> Check<(LockType, bool)> {
-        match self.grant(target) {
+    pub(crate) fn may_unlock(&self, grant: &Word32) -> Check<(LockType, bool)> {
+        match Grant::of(grant.load()) {
             Grant::Locked { held, nocheck } => Ok((held, nocheck)),
             _ => Err(Refusal::NotLocked),
         }
@@ -286,11 +292,11 @@ impl Epochs {
         self.exposed_to.store(0);
     }
 
-    /// A thread begins to wait for a lock, which counts from now on.
+    /// A lock is held, or a thread begins to wait for it: it counts from now on.
     #[inline]
-    pub(crate) fn awaits_lock(&self, target: u32) {
+    pub(crate) fn takes_lock(&self, grant: &Word32, now: Grant) {
         self.set_access(AccessState::Locked);
-        self.set_grant(target, Grant::Awaited);
+        grant.store(now.word());
         self.locks.store(self.locks.load() + 1);
     }
 
@@ -300,17 +306,18 @@ impl Epochs {
         if self.locks.load() == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
     }
 
-    #[inline]
-    pub(crate) fn locked(&self, target: u32, held: LockType, nocheck: bool) {
-        self.set_grant(target, Grant::Locked { held, nocheck });
+    /// A lock that was waited for is held.
+    pub(crate) fn locked(&self, grant: &Word32, held: LockType) {
+        grant.store(Grant::Locked { held, nocheck: false }.word());
     }
 
     /// A lock is held, or waited for, no longer.
     #[inline]
-    pub(crate) fn unlocked(&self, target: u32) {
-        self.set_grant(target, Grant::None);
-        self.locks.store(self.locks.load() - 1);
-        if self.locks.load() == 0 {
+    pub(crate) fn unlocked(&self, grant: &Word32) {
+        grant.store(Grant::None.word());
+        let others = self.locks.load() - 1;
+        self.locks.store(others);
+        if others == 0 {
             self.set_access(AccessState::None);
         }
     }

@@ -5,8 +5,13 @@ use super::*;
 const SHARED: LockType = LockType::Shared;
 
 fn lock(epochs: &Epochs, target: u32) {
-    epochs.awaits_lock(target);
-    epochs.locked(target, SHARED, false);
+    let grant = epochs.grant_of(target).unwrap();
+    epochs.takes_lock(grant, Grant::Awaited);
+    epochs.locked(grant, SHARED);
+}
+
+fn may_lock(epochs: &Epochs, target: u32) -> Check {
+    epochs.may_lock(epochs.grant_of(target)?, target == 0)
 }
 
 fn in_state(access: AccessState) -> Epochs {
@@ -37,9 +42,9 @@ fn the_table_of_states_and_calls() {
             0 => e.may_fence().is_ok(),
             1 => e.may_start().is_ok(),
             2 => e.may_complete().is_ok(),
-            3 => e.may_lock(1, 0).is_ok(),
-            4 => e.may_lock(2, 0).is_ok(),
-            5 => e.may_unlock(1).is_ok(),
+            3 => may_lock(e, 1).is_ok(),
+            4 => may_lock(e, 2).is_ok(),
+            5 => e.may_unlock(e.grant_of(1).unwrap()).is_ok(),
             6 => false,
             7 => e.may_lock_all().is_ok() || e.may_unlock_all().is_ok(),
             8 => e.may_flush(1).is_ok(),
@@ -60,7 +65,7 @@ fn a_fence_epoch_with_operations_admits_nothing_but_a_fence() {
     epochs.may_operate(2).unwrap();
     assert!(epochs.may_start().is_ok(), "it may still be refused");
     epochs.operated();
-    assert!(epochs.may_start().is_err() && epochs.may_lock(1, 0).is_err());
+    assert!(epochs.may_start().is_err() && may_lock(&epochs, 1).is_err());
     assert!(epochs.may_lock_all().is_err() && epochs.may_free().is_err());
     assert!(epochs.may_fence().is_ok());
     epochs.fenced(true);
@@ -77,7 +82,7 @@ fn exposure_and_access_are_independent_but_for_locks_and_fences() {
     epochs.completed(&[1]);
     assert!(epochs.may_operate(1).is_err() && epochs.may_complete().is_err());
     assert!(epochs.may_fence().is_err() && epochs.may_free().is_err());
-    assert!(epochs.may_lock(0, 0).is_err() && epochs.may_lock(1, 0).is_ok());
+    assert!(may_lock(&epochs, 0).is_err() && may_lock(&epochs, 1).is_ok());
     epochs.waited();
     assert!(epochs.may_fence().is_ok() && epochs.may_wait().is_err());
     lock(&epochs, 0);

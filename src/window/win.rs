@@ -466,6 +466,7 @@ impl Win {
     /// # Errors
     /// Those of [`Win::lock`].
     #[track_caller]
+    #[inline]
     pub fn lock_with(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> Result<()> {
         let at = Location::caller();
         self.synchronization().lock(&self.hints, lock_type, target, assert, at)
@@ -499,6 +500,7 @@ impl Win {
     /// # Errors
     /// [`Error::Epoch`], [`Error::TargetRank`].
     #[doc(alias = "MPI_Win_unlock")]
+    #[inline]
     pub fn unlock(&self, target: Rank) -> Result<()> {
         self.synchronization().unlock(target)
     }
