@@ -385,6 +385,11 @@ impl Context {
         self.shards.take_part() && !self.is_observed()
     }
 
+    /// How many ranks share a processor.
+    pub(crate) fn sharing(&self) -> u32 {
+        self.backoff.sharing()
+    }
+
     /// What tools read of this rank.
     pub(crate) fn figures(&self) -> Result<Figures> {
         let (segment, heap) = (&self.segment, self.segment.heap());
@@ -393,6 +398,7 @@ impl Context {
             sleeps: self.backoff.sleeps(),
             waking: self.backoff.waking().as_nanos() as u64,
             spins: self.backoff.spins(),
+            sharing: self.sharing(),
             ranks: self.ranks,
             segment: segment.bytes(),
             used: segment.layout().arena + heap.used()?,

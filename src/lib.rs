@@ -236,7 +236,7 @@ mod plain {
 pub mod engine {
     pub use crate::attribute::Attributes;
     pub use crate::collective::{Bridge, CollectiveRequest, Combine, Partitioned, Root};
-    pub use crate::mail::LONGEST as STAGED;
+    pub use crate::mail::longest_staged;
     pub use crate::memory::ExposedBytes;
     pub use crate::message::{
         Channel, EAGER, Message, MessageRequest, MessageSlot, SendMode, Status, WaitingMessages,

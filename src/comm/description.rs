@@ -61,8 +61,11 @@ const FACTORS: [u64; 5] = [
     0x082e_fa98_ec4e_6c89,
     0x4528_21e6_38d0_1377,
 ];
+/// The buffer that has the contribution, if it does not fit the slot.
+const BUFFER: u16 = 31 << BUFFER_AT;
+const BUFFER_AT: u32 = 8;
 /// What may differ.
-const OWN_FLAGS: u16 = RINGS | HAS_LONGS;
+const OWN_FLAGS: u16 = RINGS | HAS_LONGS | BUFFER;
 
 /// The root of a rank that does not know it.
 pub(crate) const ANY_ROOT: u32 = u32::MAX;
@@ -243,11 +246,19 @@ impl Description {
         slot.description[4].load() as u32
     }
 
-    /// Stages this for a contribution of that many bytes, with the `link` of a chain, if it has one.
+    /// The buffer in which they are, if they do not fit the slot.
     #[inline]
-    pub(super) fn stage_in(&self, slot: &StagingSlot, length: usize, link: u32) {
-        let [words @ .., last] = bytemuck::cast_ref::<_, [u64; 5]>(self);
-        slot.description.iter().zip(words).for_each(|(to, word)| to.store(*word));
+    pub(super) fn buffer_in(slot: &StagingSlot) -> u64 {
+        slot.description[0].load() >> (FLAGS_AT as u32 + BUFFER_AT) & u64::from(BUFFER >> BUFFER_AT)
+    }
+
+    /// Stages this for a contribution of that many bytes in that buffer, with the `link` of a chain, if it has one.
+    #[inline]
+    pub(super) fn stage_in(&self, slot: &StagingSlot, length: usize, buffer: u64, link: u32) {
+        let [first, words @ .., last] = bytemuck::cast_ref::<_, [u64; 5]>(self);
+        let buffer = buffer & u64::from(BUFFER >> BUFFER_AT);
+        slot.description[0].store(first | buffer << (FLAGS_AT as u32 + BUFFER_AT));
+        slot.description[1..].iter().zip(words).for_each(|(to, word)| to.store(*word));
         let (length, link) = (length.min(u32::MAX as usize) as u64, u64::from(link) << GUARD_AT);
         slot.description[4].store(last | length | link);
     }

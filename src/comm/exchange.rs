@@ -243,7 +243,8 @@ impl<const N: usize> Gathered<'_, N> {
         let mapping = staged.segment().mapping();
         // The chunks of equal length are at one distance.
         let chunks = staged.comm.inner.shared.as_ref().map(|shared| {
-            let [first, second] = [0, 1].map(|rank| shared.chunk(staged.stage(rank), 8 * N as u64));
+            let chunk = |rank| shared.chunk(staged.stage(rank), 8 * N as u64, staged.number);
+            let [first, second] = [0, 1].map(chunk);
             (first, second - first)
         });
         (0..staged.comm.size()).map(move |rank| {
@@ -453,6 +454,7 @@ impl Staged<'_> {
         if first + bytes > u64::from(length).min(shared.longest()) {
             return Err(damaged());
         }
-        Ok(first + shared.chunk(stage, length.into()))
+        let buffer = Description::buffer_in(shared.slot(stage));
+        Ok(first + shared.chunk(stage, length.into(), buffer))
     }
 }

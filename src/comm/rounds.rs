@@ -12,8 +12,9 @@
 //!
 //! * A rank stages number n when it has settled all up to n - slots / 2. So when all have arrived there, all
 //!   have settled those up to n - slots, and its slot is free (models/collective.rs, `ahead`).
-//! * In a buffer beside the slots it stages number n when it has settled all up to n - buffers +
-//!   [`UNDER_WAY`]: all have arrived there, and left those up to n - buffers, which read it last.
+//! * A buffer beside the slots, last used for number n, it uses again when it has settled all up to n + [`UNDER_WAY`]: all
+//!   have arrived there, and left those up to n, which read it last. Short ones are used in turn. Of those for longer data
+//!   it takes the oldest, or another one if that is not free: so it has pages for few, unless it goes far ahead.
 //! * A collective that does not wait is started when all before it have been settled.
 //! * When all have arrived at a number, they have arrived at all before: what waits for that settles those.
 //! * A short collective that blocks stages a *chain*, too: a hash of what it calls and of the chain before. Where the
@@ -21,7 +22,7 @@
 //!   other rank. Two different sequences of calls have one chain with a probability of 2⁻²⁹.
 
 use super::description::Description;
-use super::exchange::{INSIDE, Staged};
+use super::exchange::{CHUNK, INSIDE, Staged};
 use super::shared::SharedBlock;
 use super::{Comm, Purpose};
 use crate::call::Call;
@@ -29,7 +30,9 @@ use crate::check::{Checker, Frequency};
 use crate::context::Rest;
 use crate::error::{Error, Result};
 use crate::prim::{Awaited, JobFailed, ParkWord, WaitRecord, Word64};
-use crate::shm::{BiasedGuard, SLOTS, Segment, StagingBuffer, StagingSlot, is_forked};
+use crate::shm::{
+    BiasedGuard, LONG_BUFFERS, SLOTS, Segment, StagingBuffer, StagingSlot, is_forked,
+};
 use crate::sync::{self, Arrivals, Round};
 use std::ops::Range;
 use std::panic::Location;
@@ -59,6 +62,7 @@ pub(super) struct Sequence {
     /// [`CollectiveEntry`] at once, and then one load would follow two stores.
     rounds: [Round; SLOTS],
     marks: [SlotMarks; SLOTS],
+    longs: BuffersInUse,
     /// The hash of the calls since number `chained_from`.
     chain: u64,
     chained_from: u64,
@@ -77,10 +81,46 @@ impl Default for Sequence {
             is_alone: false,
             rounds: [Round::default(); SLOTS],
             marks: [SlotMarks::default(); SLOTS],
+            longs: BuffersInUse::default(),
             chain: 0,
             chained_from: 0,
             mismatch: None,
         }
+    }
+}
+
+/// The buffers for longer data that this rank has used: the number for which each was used last.
+#[derive(Default)]
+struct BuffersInUse(Vec<u64>);
+
+impl BuffersInUse {
+    /// The one that was used least recently, and the number up to which this rank has to settle before it uses it again.
+    fn oldest(&self) -> Option<(usize, u64)> {
+        let (oldest, last) = self.0.iter().enumerate().min_by_key(|(_, last)| **last)?;
+        Some((oldest, sync::first_unsettled_buffer(*last, UNDER_WAY)))
+    }
+
+    fn is_another(&self) -> bool {
+        (self.0.len() as u64) < LONG_BUFFERS
+    }
+
+    /// The number up to which this rank has to settle before it can take one; zero if it need not wait.
+    fn first_unsettled(&self) -> u64 {
+        if self.is_another() { 0 } else { self.oldest().map_or(0, |(_, first)| first) }
+    }
+
+    /// Takes one for number `number`: the oldest if that is free, otherwise another one, if there is any.
+    fn take(&mut self, number: u64, settled: u64) -> Option<u64> {
+        if let Some((oldest, first)) = self.oldest()
+            && settled >= first
+        {
+            self.0[oldest] = number;
+            return Some(oldest as u64);
+        }
+        self.is_another().then(|| {
+            self.0.push(number);
+            self.0.len() as u64 - 1
+        })
     }
 }
 
@@ -338,18 +378,29 @@ impl CollectiveEntry {
         call: Call,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let first = match &comm.inner.shared {
-            Some(shared) if length > INSIDE => {
-                sync::first_unsettled_buffer(self.number, shared.buffers(length), UNDER_WAY)
-            }
-            _ => sync::first_unsettled(self.number, Self::slots(comm)),
-        };
+        let mut first = sync::first_unsettled(self.number, Self::slots(comm));
+        if let Some(shared) = &comm.inner.shared {
+            first = first.max(self.first_unsettled_for(comm, shared, length));
+        }
         if self.settled >= first {
             return Ok(());
         }
         // Once it has to wait, for half of those that it is ahead: otherwise it would look, before each of the next
         // ones, at a line that another rank is about to write.
         Self::settle(comm, first + (self.number - first) / 2, call, at)
+    }
+
+    /// The number up to which this rank has to settle before it has a buffer for that many bytes.
+    #[inline]
+    fn first_unsettled_for(&self, comm: &Comm, shared: &SharedBlock, length: usize) -> u64 {
+        if length <= INSIDE {
+            return 0;
+        }
+        if length > CHUNK {
+            return Self::sequence(comm).longs.first_unsettled();
+        }
+        let last = self.number.checked_sub(shared.stages.buffers());
+        last.map_or(0, |last| sync::first_unsettled_buffer(last, UNDER_WAY))
     }
 
     /// All ranks have arrived at the collective of `entry`, so at those before too: settles them.
@@ -475,9 +526,11 @@ impl CollectiveEntry {
         words.expect_arrival();
         let stage = StagingBuffer { rank: comm.rank().0, number: self.number };
         let (segment, slot) = (&comm.context().segment, &slots[stage.rank as usize]);
-        let chunk = shared.chunk(stage, length as u64);
+        let is_long = length > CHUNK && length as u64 <= shared.longest();
+        let buffer = if is_long { self.take_long(comm)? } else { self.number };
+        let chunk = shared.chunk(stage, length as u64, buffer);
         let stage_all = || {
-            what.stage_in(slot, length, self.marks.chain());
+            what.stage_in(slot, length, buffer, self.marks.chain());
             write(segment, chunk)?;
             if what.wants_ring() {
                 sync::expect_ring(&shared.words.rings);
@@ -490,6 +543,15 @@ impl CollectiveEntry {
         // The other ranks have read it; it arrives while this rank waits for them.
         shared.slot(StagingBuffer { number: self.number + 1, ..stage }).published.expect_update();
         Ok(())
+    }
+
+    /// A buffer for longer data. [`CollectiveEntry::settle_for`] has seen that there is one.
+    #[cold]
+    fn take_long(&self, comm: &Comm) -> Result<u64> {
+        let mut sequence = Self::sequence(comm);
+        let settled = sequence.settled;
+        let taken = sequence.longs.take(self.number, settled);
+        taken.ok_or(Error::Damaged { what: "order of staging buffers" })
     }
 
     /// Arrives once more at the barrier of the slot, with what has been staged.

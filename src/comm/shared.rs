@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::prim::{Site, Word64, monotonic};
 use crate::shm::{
-    AllocError, CommWords, LONG_BUFFERS, MOST_LONG, Placed, PlacedSlice, RegistryWords, STAGE_LONG,
-    Segment, Stages, StagingBuffer, StagingSlot,
+    AllocError, CommWords, MOST_LONG, Placed, PlacedSlice, RegistryWords, STAGE_LONG, Segment,
+    Stages, StagingBuffer, StagingSlot,
 };
 use crate::sync::{Barrier, Tree, TreeLine};
 use std::sync::Arc;
@@ -82,13 +82,15 @@ impl SharedBlock {
         &self.slots[self.stages.slot(stage) as usize]
     }
 
-    /// Where a chunk of `length` bytes is staged.
+    /// Where a chunk of `length` bytes is staged; one that does not fit the slot, in that buffer of its rank.
     #[inline]
-    pub(super) fn chunk(&self, stage: StagingBuffer, length: u64) -> u64 {
+    pub(super) fn chunk(&self, stage: StagingBuffer, length: u64, buffer: u64) -> u64 {
         match length {
             _ if length <= INSIDE as u64 => self.stages.inside(stage),
-            _ if length <= CHUNK as u64 || !self.has_longs() => self.stages.rest(stage),
-            _ => Stages::long(self.longs.load(), stage),
+            _ if length <= CHUNK as u64 || !self.has_longs() => {
+                self.stages.rest(stage.rank, buffer)
+            }
+            _ => Stages::long(self.longs.load(), stage.rank, buffer),
         }
     }
 
@@ -96,12 +98,6 @@ impl SharedBlock {
     #[inline]
     pub(super) fn longest(&self) -> u64 {
         if self.has_longs() { STAGE_LONG } else { CHUNK as u64 }
-    }
-
-    /// How many buffers for `length` bytes a rank has.
-    #[inline]
-    pub(super) fn buffers(&self, length: usize) -> u64 {
-        if length > CHUNK { LONG_BUFFERS } else { self.stages.buffers() }
     }
 
     fn has_longs(&self) -> bool {

@@ -203,6 +203,8 @@ pub struct Figures {
     pub waking: u64,
     /// How often a wait looks before it yields or sleeps.
     pub spins: u32,
+    /// How many ranks share a processor, of those that the ranks may use that have joined.
+    pub sharing: u32,
     /// Ranks of the job.
     pub ranks: u32,
     /// Bytes of the segment.

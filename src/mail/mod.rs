@@ -10,6 +10,6 @@ mod scatter;
 
 pub(crate) use incoming::{Sources, mail_of};
 pub(crate) use outgoing::{Head, OutgoingQueue, RecordKind, damaged};
-pub use pool::LONGEST;
-pub(crate) use pool::{BlockPool, give_back};
+pub use pool::longest_staged;
+pub(crate) use pool::{BlockPool, LONGEST, give_back, is_staged};
 pub(crate) use scatter::{scatter, serve};

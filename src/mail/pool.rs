@@ -1,7 +1,7 @@
 //! Blocks of the segment through which this rank sends long messages.
 //!
 //! The sender copies a message to a block, and its receiver copies it from there and returns the block
-//! ([`BlockWords`]). Both copies together take less time than one by the kernel, and the sender can use
+//! ([`BlockWords`]). In the caches both copies together take less time than one by the kernel, and the sender can use
 //! its buffer again immediately. A rank allocates blocks when it needs them, at most 8 MiB, and at most
 //! its share of half of the segment. While all of a size are in use, a message stays with its sender.
 
@@ -13,6 +13,9 @@ use crate::sync::channel::BlockWords;
 
 /// The longest message that is sent through a block.
 pub const LONGEST: u64 = SHORTEST << (CLASSES - 1);
+/// Bytes of messages under way on a processor that its caches keep, with the buffers of the program beside them. With more,
+/// both copies come from memory, and one by the kernel takes less time.
+const CACHED: u64 = 2 << 20;
 /// The smallest block. Those of each further class have twice as many bytes.
 const SHORTEST: u64 = 16 << 10;
 const CLASSES: usize = 7;
@@ -23,6 +26,17 @@ const MOST: u64 = 1 << 20;
 #[derive(Default)]
 pub(crate) struct BlockPool {
     classes: [SizeClass; CLASSES],
+}
+
+/// The bytes of the longest message that goes through a block of the segment where that many ranks share a processor. The
+/// kernel copies longer ones.
+pub fn longest_staged(sharing: u32) -> u64 {
+    LONGEST.min(CACHED / u64::from(sharing.max(1))).max(SHORTEST)
+}
+
+/// Whether a message of that many bytes goes through a block, if there is one.
+pub(crate) fn is_staged(context: &Context, bytes: u64) -> bool {
+    bytes <= SHORTEST || bytes <= longest_staged(context.sharing())
 }
 
 /// Blocks of one size. A block is the offset of its bytes; its words are in the granule before.

@@ -10,7 +10,7 @@ use crate::comm::{Comm, CommMembers};
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Rank;
-use crate::mail::{Head, LONGEST, RecordKind, give_back};
+use crate::mail::{Head, LONGEST, RecordKind, give_back, is_staged};
 use crate::ops::{Origin, Outgoing};
 use crate::shm::is_forked;
 
@@ -147,7 +147,8 @@ impl Sending<'_> {
         let bytes = self.from.bytes();
         // The clock of a checked job travels in a record with the bytes.
         let is_eager = bytes <= EAGER || context.checker().is_some() || self.is_record()?;
-        let may_stage = !is_eager && self.mode != SendMode::Synchronous;
+        let is_synchronous = self.mode == SendMode::Synchronous;
+        let may_stage = !is_eager && !is_synchronous && is_staged(context, bytes);
         if may_stage && context.reaches(self.to) && self.shared().is_none() {
             let block = mailbox.lock().pool.lend(context, bytes, self.to)?;
             if let Some(block) = block {

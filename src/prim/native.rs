@@ -453,6 +453,12 @@ impl Backoff {
         self.spins.load(Relaxed)
     }
 
+    /// How many ranks share a processor of the job; one where its placement is unknown.
+    pub fn sharing(&self) -> u32 {
+        let share = |all: &Placement| all.ranks().div_ceil(all.processors().max(1));
+        self.placement.as_ref().map_or(1, |all| u32::try_from(share(all)).unwrap_or(u32::MAX))
+    }
+
     /// What a wake-up has lately cost a rank of the job.
     pub fn waking(&self) -> Duration {
         self.placement.as_ref().map(Placement::waking).unwrap_or_default()

@@ -15,8 +15,8 @@ use crate::sync::{MOST_WITHOUT_TREE, TREES, TreeLine, tree_lines};
 /// Slots of a communicator's staging area at most. Consecutive collectives use them in turn. Ranks that
 /// share a core change turns once for half of them.
 pub(crate) const SLOTS: usize = 64;
-/// The slots of communicators with up to that many ranks, and each rank's staging buffers for what does not
-/// fit a slot, used in turn, too. Each process maps the slots of all ranks.
+/// The slots of communicators with up to that many ranks, used in turn, and each rank's staging buffers for what does not
+/// fit a slot. Each process maps the slots of all ranks.
 const SIZES: [(u32, u64, u64); 3] = [(8, SLOTS as u64, 8), (64, 16, 4), (u32::MAX, 4, 4)];
 /// The staging buffers of each rank in communicators of the first size, in segments of that size. A root that
 /// shares a core with other ranks goes ahead farther.
@@ -25,7 +25,7 @@ const IN_LARGE: (u64, u64) = (1 << 30, 32);
 pub(crate) const STAGE_REST: u64 = 4096;
 /// Ranks of a communicator at most that stage longer data, too.
 pub(crate) const MOST_LONG: u32 = SIZES[0].0;
-/// Bytes of a buffer for longer data, with a list of parts; and how many a rank has, used in turn. A communicator has them from its
+/// Bytes of a buffer for longer data, with a list of parts; and how many a rank has. A communicator has them from its
 /// first long collective on.
 pub(crate) const STAGE_LONG: u64 = (64 << 10) + GRANULE;
 pub(crate) const LONG_BUFFERS: u64 = 8;
@@ -37,7 +37,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few shards.
 pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 19;
+pub(crate) const VERSION: u32 = 20;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -209,19 +209,19 @@ impl Stages {
         u64::from(self.members) * LONG_BUFFERS * STAGE_LONG
     }
 
-    /// Where longer data are, [`STAGE_LONG`] bytes, in the buffers that begin at `longs`.
+    /// Where a buffer of a rank for longer data is, [`STAGE_LONG`] bytes, of those that begin at `longs`. Whatever the
+    /// number, it is one of these.
     #[inline]
-    pub(crate) fn long(longs: u64, stage: StagingBuffer) -> u64 {
-        let number = stage.number & (LONG_BUFFERS - 1);
-        longs + (u64::from(stage.rank) * LONG_BUFFERS + number) * STAGE_LONG
+    pub(crate) fn long(longs: u64, rank: u32, buffer: u64) -> u64 {
+        longs + (u64::from(rank) * LONG_BUFFERS + (buffer & (LONG_BUFFERS - 1))) * STAGE_LONG
     }
 
-    /// Where its other bytes are, [`STAGE_REST`] of them.
+    /// Where a buffer of a rank for other bytes is, [`STAGE_REST`] of them; likewise.
     #[inline]
-    pub(crate) fn rest(&self, stage: StagingBuffer) -> u64 {
+    pub(crate) fn rest(&self, rank: u32, buffer: u64) -> u64 {
         // A power of two, too.
-        let number = stage.number & (self.buffers() - 1);
-        self.rests() + (u64::from(stage.rank) * self.buffers() + number) * STAGE_REST
+        let buffer = buffer & (self.buffers() - 1);
+        self.rests() + (u64::from(rank) * self.buffers() + buffer) * STAGE_REST
     }
 }
 
@@ -506,8 +506,8 @@ mod tests {
                     let beginning = stages.inside(StagingBuffer { rank, number }) - INSIDE_AT;
                     all.push(beginning..beginning + STAGE_BEGINNING);
                 }
-                for number in 5..5 + stages.buffers() {
-                    let rest = stages.rest(StagingBuffer { rank, number });
+                for buffer in 5..5 + stages.buffers() {
+                    let rest = stages.rest(rank, buffer);
                     all.push(rest..rest + STAGE_REST);
                 }
             }

@@ -460,14 +460,14 @@ pub fn first_unsettled(number: u64, slots: u64) -> u64 {
     (number + 1).saturating_sub(slots / 2)
 }
 
-/// The same for what a rank stages in one of that many buffers, where it enters number `number` when it has left
-/// all up to `number - under_way`: all have left those up to `number - buffers`, which read the buffer last.
+/// The same for what a rank stages in a buffer that it has last used for number `last`, where it enters a number when it
+/// has left all up to `under_way` before: all have left those up to `last`, which read the buffer last.
 #[inline]
-pub fn first_unsettled_buffer(number: u64, buffers: u64, under_way: u64) -> u64 {
+pub fn first_unsettled_buffer(last: u64, under_way: u64) -> u64 {
     if planted(Fault::StagedTooSoon) {
         return 0;
     }
-    (number + 1).saturating_sub(buffers - under_way)
+    last + 1 + under_way
 }
 
 impl<S: AsRef<ParkWord>> Arrivals<'_, S> {

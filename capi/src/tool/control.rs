@@ -4,7 +4,7 @@
 use crate::abi::*;
 use crate::failure::{Failure, Outcome};
 use crate::job;
-use onesided::engine::{EAGER, STAGED};
+use onesided::engine::{EAGER, longest_staged};
 use onesided::launch::LAST_CALLS;
 use std::ffi::c_int;
 
@@ -76,7 +76,7 @@ pub static ALL: &[Control] = &[
     size("eager_limit", || Ok(EAGER), "bytes of the longest message that its record holds"),
     size(
         "staged_limit",
-        || Ok(STAGED),
+        || Ok(longest_staged(job::figures()?.sharing)),
         "bytes of the longest message that a block of the segment holds",
     ),
     size("recorded_calls", || Ok(LAST_CALLS as u64), "calls of each rank that the recorder keeps"),

@@ -184,7 +184,10 @@ struct Slots {
 /// The number of the collective before which rank `me` settles all.
 fn first_to_wait_for(number: u64, me: usize, slots: usize) -> u64 {
     match me == 0 && BUFFERS < slots {
-        true => first_unsettled_buffer(number, BUFFERS as u64, UNDER_WAY),
+        true => match number.checked_sub(BUFFERS as u64) {
+            Some(last) => first_unsettled_buffer(last, UNDER_WAY),
+            None => 0,
+        },
         false => first_unsettled(number, slots as u64),
     }
 }
