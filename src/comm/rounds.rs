@@ -751,3 +751,27 @@ impl CollectiveEntry {
         Staged { comm, number, round, chain, alone: Vec::new(), stride: 0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_takes_another_buffer_only_while_the_oldest_is_in_use() {
+        let mut in_step = BuffersInUse::default();
+        for number in 0..100 {
+            // All before it have been settled.
+            let taken = in_step.take(number, number);
+            assert!(in_step.first_unsettled() == 0 && taken.is_some_and(|taken| taken < 3));
+        }
+        let mut ahead = BuffersInUse::default();
+        for number in 0..LONG_BUFFERS {
+            assert_eq!((ahead.first_unsettled(), ahead.take(number, 0)), (0, Some(number)));
+        }
+        let first = 1 + UNDER_WAY;
+        assert_eq!(ahead.first_unsettled(), first);
+        assert_eq!(ahead.take(LONG_BUFFERS, first - 1), None);
+        assert_eq!(ahead.take(LONG_BUFFERS, first), Some(0));
+        assert_eq!(ahead.first_unsettled(), first + 1);
+    }
+}
