@@ -7,7 +7,7 @@ use crate::error::MismatchKind;
 use crate::group::Rank;
 use crate::op::Op;
 use crate::prim::Word64;
-use crate::shm::StagingSlot;
+use crate::shm::{MOST_BUFFERS, StagingSlot};
 use bytemuck::{Pod, Zeroable};
 use std::mem::offset_of;
 
@@ -62,7 +62,7 @@ const FACTORS: [u64; 5] = [
     0x4528_21e6_38d0_1377,
 ];
 /// The buffer that has the contribution, if it does not fit the slot.
-const BUFFER: u16 = 31 << BUFFER_AT;
+const BUFFER: u16 = (MOST_BUFFERS as u16 - 1) << BUFFER_AT;
 const BUFFER_AT: u32 = 8;
 /// What may differ.
 const OWN_FLAGS: u16 = RINGS | HAS_LONGS | BUFFER;

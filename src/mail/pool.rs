@@ -28,13 +28,13 @@ pub(crate) struct BlockPool {
     classes: [SizeClass; CLASSES],
 }
 
-/// The bytes of the longest message that goes through a block of the segment where that many ranks share a processor. The
-/// kernel copies longer ones.
+/// The bytes of the longest message that goes through a block of the segment where that many ranks share a processor.
+/// Longer ones the kernel copies, if they are contiguous.
 pub fn longest_staged(sharing: u32) -> u64 {
     LONGEST.min(CACHED / u64::from(sharing.max(1))).max(SHORTEST)
 }
 
-/// Whether a message of that many bytes goes through a block, if there is one.
+/// Whether the caches keep a message of that many bytes, so that it goes through a block.
 pub(crate) fn is_staged(context: &Context, bytes: u64) -> bool {
     bytes <= SHORTEST || bytes <= longest_staged(context.sharing())
 }

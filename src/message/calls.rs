@@ -26,7 +26,8 @@ impl Comm {
     ///
     /// Local; returns when the buffer can be used again. A message to another rank blocks,
     /// asleep if need be, until it has been received: one of more than 8 KiB, if blocks of the segment for
-    /// its size are in use by messages that have not been received; one of more than 1 MiB always.
+    /// its size are in use by messages that have not been received; one of more than 1 MiB always, and a contiguous one of
+    /// more than 2 MiB divided by the number of ranks that share a processor.
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`].

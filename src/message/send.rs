@@ -147,8 +147,8 @@ impl Sending<'_> {
         let bytes = self.from.bytes();
         // The clock of a checked job travels in a record with the bytes.
         let is_eager = bytes <= EAGER || context.checker().is_some() || self.is_record()?;
-        let is_synchronous = self.mode == SendMode::Synchronous;
-        let may_stage = !is_eager && !is_synchronous && is_staged(context, bytes);
+        let may_stage = !is_eager && self.mode != SendMode::Synchronous;
+        let may_stage = may_stage && self.is_staged(mailbox, bytes);
         if may_stage && context.reaches(self.to) && self.shared().is_none() {
             let block = mailbox.lock().pool.lend(context, bytes, self.to)?;
             if let Some(block) = block {
@@ -177,6 +177,14 @@ impl Sending<'_> {
             context.refusal(error, self.of.place(Call::Send), bytes)
         })?;
         Ok(token)
+    }
+
+    /// Whether a block takes less time than the kernel, which copies once where it can, and then the send waits.
+    fn is_staged(&self, mailbox: &Mailbox, bytes: u64) -> bool {
+        is_staged(self.of.context(), bytes)
+            || self.mode == SendMode::Buffered
+            || self.from.plain().is_none()
+            || mailbox.lock().is_denied
     }
 
     /// Whether another MPI moves the message as a record: it needs no block.

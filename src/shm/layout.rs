@@ -29,6 +29,8 @@ pub(crate) const MOST_LONG: u32 = SIZES[0].0;
 /// first long collective on.
 pub(crate) const STAGE_LONG: u64 = (64 << 10) + GRANULE;
 pub(crate) const LONG_BUFFERS: u64 = 8;
+/// A rank stages the number of a buffer beside what it calls, in five bits.
+pub(crate) const MOST_BUFFERS: u64 = 32;
 /// Words by which tests signal between ranks without using what they test.
 pub(crate) const SIGNALS: u64 = 16;
 /// Unit of the allocator: a pair of cache lines, so that neighbours never share one.
@@ -411,13 +413,12 @@ const _: () = {
     let mut k = 0;
     while k < SIZES.len() {
         let (ranks, slots, buffers) = SIZES[k];
-        assert!(slots.is_power_of_two() && buffers.is_power_of_two());
+        assert!(slots.is_power_of_two() && buffers.is_power_of_two() && buffers <= MOST_BUFFERS);
         // Each slot has a tree, where there are trees.
         assert!(slots <= TREES as u64 || ranks <= MOST_WITHOUT_TREE);
         k += 1;
     }
-    // So the rule of the buffers also holds back a rank whose slot is not free (comm/rounds.rs).
-    assert!(IN_LARGE.1.is_power_of_two() && IN_LARGE.1 <= SLOTS as u64 / 2);
+    assert!(IN_LARGE.1.is_power_of_two() && IN_LARGE.1 <= MOST_BUFFERS);
     assert!(size_of::<Header>() as u64 <= GRANULE);
     assert!(size_of::<MailWords>() as u64 == GRANULE);
     assert!(size_of::<CachePadded<ParkWord>>() as u64 == GRANULE);
@@ -426,7 +427,7 @@ const _: () = {
     assert!(crate::sync::MAX_RANKS <= crate::prim::WaitRecord::MOST_RANKS);
     assert!((size_of::<CommWords>() as u64).is_multiple_of(GRANULE));
     assert!(STAGE_REST.is_multiple_of(GRANULE) && STAGE_LONG.is_multiple_of(GRANULE));
-    assert!(LONG_BUFFERS.is_power_of_two());
+    assert!(LONG_BUFFERS.is_power_of_two() && LONG_BUFFERS <= MOST_BUFFERS);
 };
 
 /// The synchronisation words of a window.

@@ -460,8 +460,8 @@ pub fn first_unsettled(number: u64, slots: u64) -> u64 {
     (number + 1).saturating_sub(slots / 2)
 }
 
-/// The same for what a rank stages in a buffer that it has last used for number `last`, where it enters a number when it
-/// has left all up to `under_way` before: all have left those up to `last`, which read the buffer last.
+/// The same for what a rank stages in a buffer that it has last used for number `last`. A rank enters a number when it has
+/// left the one that is `under_way` before it. So all have left `last`, and read the buffer no more.
 #[inline]
 pub fn first_unsettled_buffer(last: u64, under_way: u64) -> u64 {
     if planted(Fault::StagedTooSoon) {

@@ -74,11 +74,14 @@ pub static ALL: &[Control] = &[
         )
     },
     size("eager_limit", || Ok(EAGER), "bytes of the longest message that its record holds"),
-    size(
-        "staged_limit",
-        || Ok(longest_staged(job::figures()?.sharing)),
-        "bytes of the longest message that a block of the segment holds",
-    ),
+    Control {
+        scope: MPI_T_SCOPE_READONLY,
+        ..size(
+            "staged_limit",
+            || Ok(longest_staged(job::figures()?.sharing)),
+            "bytes of the longest contiguous message that goes through a block of the segment",
+        )
+    },
     size("recorded_calls", || Ok(LAST_CALLS as u64), "calls of each rank that the recorder keeps"),
     size(
         "segment_size",
