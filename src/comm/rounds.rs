@@ -14,7 +14,7 @@
 //!   have settled those up to n - slots, and its slot is free (models/collective.rs, `ahead`).
 //! * A buffer beside the slots, last used for number n, it uses again when it has settled all up to n + [`UNDER_WAY`]: all
 //!   have arrived there, and left those up to n, which read it last. Short ones are used in turn. Of those for longer data
-//!   it takes the oldest, or another one if that is not free: so it has pages for few, unless it goes far ahead.
+//!   it takes the one used least recently, or another one if that is not free: so few have pages, unless it goes far ahead.
 //! * A collective that does not wait is started when all before it have been settled.
 //! * When all have arrived at a number, they have arrived at all before: what waits for that settles those.
 //! * A short collective that blocks stages a *chain*, too: a hash of what it calls and of the chain before. Where the
@@ -545,7 +545,8 @@ impl CollectiveEntry {
         Ok(())
     }
 
-    /// A buffer for longer data. [`CollectiveEntry::settle_for`] has seen that there is one.
+    /// A buffer for longer data. There is one: this rank has settled what [`CollectiveEntry::settle_for`] asks for, or, if the
+    /// collective does not wait, all before it.
     #[cold]
     fn take_long(&self, comm: &Comm) -> Result<u64> {
         let mut sequence = Self::sequence(comm);

@@ -203,7 +203,7 @@ pub struct Figures {
     pub waking: u64,
     /// How often a wait looks before it yields or sleeps.
     pub spins: u32,
-    /// How many ranks share a processor, of those that the ranks may use that have joined.
+    /// Ranks of the job for each processor that those which have joined may use, rounded up.
     pub sharing: u32,
     /// Ranks of the job.
     pub ranks: u32,

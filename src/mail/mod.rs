@@ -11,5 +11,5 @@ mod scatter;
 pub(crate) use incoming::{Sources, mail_of};
 pub(crate) use outgoing::{Head, OutgoingQueue, RecordKind, damaged};
 pub use pool::longest_staged;
-pub(crate) use pool::{BlockPool, LONGEST, give_back, is_staged};
+pub(crate) use pool::{BlockPool, LONGEST, fits_caches, give_back};
 pub(crate) use scatter::{scatter, serve};

@@ -14,7 +14,7 @@ use crate::sync::channel::BlockWords;
 /// The longest message that is sent through a block.
 pub const LONGEST: u64 = SHORTEST << (CLASSES - 1);
 /// Bytes of messages under way on a processor that its caches keep, with the buffers of the program beside them. With more,
-/// both copies come from memory, and one by the kernel takes less time.
+/// two copies go through memory. One by the kernel then takes half of the time, if all ranks send and receive at once.
 const CACHED: u64 = 2 << 20;
 /// The smallest block. Those of each further class have twice as many bytes.
 const SHORTEST: u64 = 16 << 10;
@@ -34,8 +34,8 @@ pub fn longest_staged(sharing: u32) -> u64 {
     LONGEST.min(CACHED / u64::from(sharing.max(1))).max(SHORTEST)
 }
 
-/// Whether the caches keep a message of that many bytes, so that it goes through a block.
-pub(crate) fn is_staged(context: &Context, bytes: u64) -> bool {
+/// Whether the caches keep messages of that many bytes, if each rank sends one.
+pub(crate) fn fits_caches(context: &Context, bytes: u64) -> bool {
     bytes <= SHORTEST || bytes <= longest_staged(context.sharing())
 }
 

@@ -108,8 +108,7 @@ impl Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendMode {
     /// `MPI_Send`: when the buffer can be used again. A message of up to 8 KiB never waits for its
-    /// receiver; one of up to 1 MiB only while messages that have not been received have all its blocks, or where more
-    /// than two ranks share a processor.
+    /// receiver; longer ones may: see [`Comm::send`](crate::Comm::send).
     Standard,
     /// `MPI_Ssend`: when its receive has been posted and has begun to take it.
     Synchronous,

@@ -10,7 +10,7 @@ use crate::comm::{Comm, CommMembers};
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Rank;
-use crate::mail::{Head, LONGEST, RecordKind, give_back, is_staged};
+use crate::mail::{Head, LONGEST, RecordKind, fits_caches, give_back};
 use crate::ops::{Origin, Outgoing};
 use crate::shm::is_forked;
 
@@ -147,8 +147,8 @@ impl Sending<'_> {
         let bytes = self.from.bytes();
         // The clock of a checked job travels in a record with the bytes.
         let is_eager = bytes <= EAGER || context.checker().is_some() || self.is_record()?;
-        let may_stage = !is_eager && self.mode != SendMode::Synchronous;
-        let may_stage = may_stage && self.is_staged(mailbox, bytes);
+        let is_synchronous = self.mode == SendMode::Synchronous;
+        let may_stage = !is_eager && !is_synchronous && self.prefers_block(mailbox, bytes);
         if may_stage && context.reaches(self.to) && self.shared().is_none() {
             let block = mailbox.lock().pool.lend(context, bytes, self.to)?;
             if let Some(block) = block {
@@ -179,9 +179,9 @@ impl Sending<'_> {
         Ok(token)
     }
 
-    /// Whether a block takes less time than the kernel, which copies once where it can, and then the send waits.
-    fn is_staged(&self, mailbox: &Mailbox, bytes: u64) -> bool {
-        is_staged(self.of.context(), bytes)
+    /// Whether a long message goes through a block, if there is one. Otherwise the kernel copies it for its receiver.
+    fn prefers_block(&self, mailbox: &Mailbox, bytes: u64) -> bool {
+        fits_caches(self.of.context(), bytes)
             || self.mode == SendMode::Buffered
             || self.from.plain().is_none()
             || mailbox.lock().is_denied
