@@ -190,11 +190,15 @@ mod tests {
         let mut child = child.spawn().unwrap();
         let pid = Pid::from_raw(child.id() as i32);
         let has = || has_variables(pid, &[("TREE", "1".to_owned())]);
+        // Shortly before it executes the first program it has this one's variables.
         let until = Instant::now() + Duration::from_secs(10);
-        while has() != Some(true) {
+        while has() == Some(false) {
             assert!(Instant::now() < until, "it has not become that program");
         }
-        let answers: Vec<_> = (0..20_000).map(|_| has()).collect();
+        // An emulator is so slow that every answer may be `None`.
+        let until = Instant::now() + Duration::from_secs(3);
+        let answers: Vec<_> =
+            std::iter::repeat_with(has).take_while(|_| Instant::now() < until).collect();
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(answers.iter().filter(|answer| **answer == Some(false)).count(), 0);
