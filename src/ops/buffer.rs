@@ -547,8 +547,13 @@ impl Outgoing {
     pub(crate) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<()> {
         let to = segment.mapping().at(offset, self.0.bytes);
         let to = to.ok_or_else(no_offset)?;
-        // SAFETY: by `at`, to bytes that this rank alone writes.
-        unsafe { self.pack(to) };
+        if let Some(from) = self.plain() {
+            // SAFETY: 1. the promise of the caller that made this; by `at`. 2. To bytes that this rank alone writes.
+            unsafe { segment.stage(from, to, self.0.bytes as usize) };
+        } else {
+            // SAFETY: by `at`, to bytes that this rank alone writes.
+            unsafe { self.pack(to) };
+        }
         Ok(())
     }
 
@@ -831,7 +836,7 @@ impl<D: HasDatatype> Buffer<D> {
         if let Some(bytes) = self.plain() {
             let to = segment.mapping().at(offset, bytes).ok_or_else(no_offset)?;
             // SAFETY: 1. the promise of the maker; by `at`. 2. To bytes that this rank alone writes.
-            unsafe { copy(self.start, to, bytes as usize) };
+            unsafe { segment.stage(self.start, to, bytes as usize) };
             return Ok(bytes);
         }
         self.pack_scattered(segment, offset)

@@ -34,6 +34,7 @@ mod shards;
 mod size_class;
 mod slot;
 mod span;
+mod staging;
 mod statistics_words;
 mod thread;
 mod trace_words;

@@ -2,12 +2,13 @@
 #![allow(unsafe_code, reason = "turns checked offsets into references to words")]
 
 use super::alloc_error::{AllocError, Limit};
-use super::copy::{clear, copy};
+use super::copy::{clear, copy, copy_streaming};
 use super::heap::HeapWords;
 use super::layout::{Observation, SegmentLayout, VERSION};
 use super::os::{self, File};
 use super::recorder::CallRecorder;
 use super::slot::RankSlot;
+use super::staging::{Paces, SHORTEST};
 use crate::error::{Error, Result};
 use crate::prim::{Word32, Word64};
 use crate::sync::channel::MailWords;
@@ -282,6 +283,7 @@ pub(crate) struct Segment {
     mapping: Mapping,
     file: File,
     layout: SegmentLayout,
+    paces: Paces,
 }
 
 impl Segment {
@@ -307,7 +309,7 @@ impl Segment {
             .and_then(|()| file.reserve(layout.arena, page))
             .map_err(|errno| Error::system("reserving the fixed part of the segment", errno))?;
         let mapping = Mapping { map: file.map(bytes, true)? };
-        let segment = Segment { mapping, file, layout };
+        let segment = Segment { mapping, file, layout, paces: Paces::default() };
         let header = segment.mapping.view::<Header>(0)?;
         header.version.store(VERSION);
         header.ranks.store(layout.ranks);
@@ -374,7 +376,41 @@ impl Segment {
         if header.bytes.load() != mapping.map.len() as u64 || header.ranks.load() != layout.ranks {
             return Err(not_ours("the segment has another size than its header says"));
         }
-        Ok(Segment { mapping, file, layout })
+        Ok(Segment { mapping, file, layout, paces: Paces::default() })
+    }
+
+    /// Each rank of the job has a processor for itself.
+    pub(crate) fn admit_streams(&self) {
+        self.paces.admit();
+    }
+
+    /// Copies bytes to `to`, a place of the segment from where another rank is going to copy them.
+    ///
+    /// # Safety
+    /// The obligations of [`copy`].
+    #[inline(always)]
+    pub(crate) unsafe fn stage(&self, from: *const u8, to: *mut u8, bytes: usize) {
+        if bytes < SHORTEST {
+            // SAFETY: the caller's obligations.
+            return unsafe { copy(from, to, bytes) };
+        }
+        // SAFETY: the caller's obligations.
+        unsafe { self.stage_long(from, to, bytes) };
+    }
+
+    /// # Safety
+    /// The obligations of [`copy`].
+    #[inline(never)]
+    unsafe fn stage_long(&self, from: *const u8, to: *mut u8, bytes: usize) {
+        let way = self.paces.begin(bytes);
+        if way.streams {
+            // SAFETY: the caller's obligations.
+            unsafe { copy_streaming(from, to, bytes) };
+        } else {
+            // SAFETY: the caller's obligations.
+            unsafe { copy(from, to, bytes) };
+        }
+        self.paces.end(bytes, way);
     }
 
     /// Whether its first words still identify it. Otherwise they have been overwritten, and probably
