@@ -547,12 +547,11 @@ impl Outgoing {
     pub(crate) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<()> {
         let to = segment.mapping().at(offset, self.0.bytes);
         let to = to.ok_or_else(no_offset)?;
-        if let Some(from) = self.plain() {
+        match self.plain() {
             // SAFETY: 1. the promise of the caller that made this; by `at`. 2. To bytes that this rank alone writes.
-            unsafe { segment.stage(from, to, self.0.bytes as usize) };
-        } else {
+            Some(from) => unsafe { segment.stage(from, to, self.0.bytes as usize) },
             // SAFETY: by `at`, to bytes that this rank alone writes.
-            unsafe { self.pack(to) };
+            None => unsafe { self.pack(to) },
         }
         Ok(())
     }

@@ -400,6 +400,7 @@ impl Segment {
 
     /// # Safety
     /// The obligations of [`copy`].
+    #[cold]
     #[inline(never)]
     unsafe fn stage_long(&self, from: *const u8, to: *mut u8, bytes: usize) {
         let way = self.paces.begin(bytes);
