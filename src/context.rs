@@ -150,11 +150,6 @@ impl Context {
         let shards = Shards::join(&segment, here)?;
         let statistics = Statistics::join(&segment, here, shards.take_part(), look)?;
         let log = statistics.clone().map(|log| -> Arc<dyn WaitLog> { log });
-        let placement = Placement::join(here, Arc::new(SegmentPlacement::new(&segment)?));
-        let backoff = Backoff::at(placement).looking(move || job.look()).logging(log);
-        if backoff.sharing() == 1 {
-            segment.admit_streams();
-        }
         Ok(Context {
             rank: member.rank,
             ranks: member.ranks,
@@ -164,7 +159,9 @@ impl Context {
             sharers,
             launcher: member.launcher,
             here,
-            backoff,
+            backoff: Backoff::at(Placement::join(here, Arc::new(SegmentPlacement::new(&segment)?)))
+                .looking(move || job.look())
+                .logging(log),
             job: Scope::of(&notice, []),
             records: notice.continues(),
             shards,

@@ -1,8 +1,8 @@
 //! Blocks of the segment through which this rank sends long messages.
 //!
 //! The sender copies a message to a block, and its receiver copies it from there and returns the block
-//! ([`BlockWords`]). In the caches both copies together take less time than one by the kernel, and the sender can use
-//! its buffer again immediately. A rank allocates blocks when it needs them, at most 8 MiB, and at most
+//! ([`BlockWords`]). Both copies together take less time than one by the kernel, and the sender can use its buffer again
+//! immediately. A rank allocates blocks when it needs them, at most 8 MiB, and at most
 //! its share of half of the segment. While all of a size are in use, a message stays with its sender.
 
 use super::outgoing::damaged;

@@ -36,6 +36,11 @@ pub struct PlacementWords {
 }
 
 impl PlacementWords {
+    /// Processors that the ranks which have joined may use together.
+    pub fn processors(&self) -> usize {
+        self.allowed.iter().map(|word| word.load().count_ones() as usize).sum()
+    }
+
     /// Counts ranks that were woken, or, wrapping, one that runs again.
     pub(super) fn count_woken(&self, woken: u32) {
         self.woken.fetch_add(woken);
@@ -84,11 +89,9 @@ impl Placement {
         self.words.ranks().len()
     }
 
-    /// Processors that the ranks which have joined may use together.
+    /// [`PlacementWords::processors`], within the limit of a control group.
     pub fn processors(&self) -> usize {
-        let allowed = self.words.common().allowed.iter();
-        let processors: u32 = allowed.map(|word| word.load().count_ones()).sum();
-        self.quota.min(processors as usize)
+        self.quota.min(self.words.common().processors())
     }
 
     /// Whether every rank of the job can have a processor of its own.

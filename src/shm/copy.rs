@@ -165,9 +165,10 @@ pub(super) unsafe fn copy_streaming(from: *const u8, to: *mut u8, bytes: usize) 
     // SAFETY: the first part of the caller's ranges.
     unsafe { copy(from, to, before) };
     for at in (before..end).step_by(BLOCK) {
-        // SAFETY: inside the caller's range; an unaligned load.
+        // SAFETY: inside the caller's range, at any alignment. Of bytes that have no value it makes some.
         let block = unsafe { _mm_loadu_si128(from.wrapping_add(at).cast()) };
-        // SAFETY: inside the caller's range, and aligned, since a line is a number of blocks.
+        // SAFETY: inside the caller's range, and aligned, since a line is a number of blocks; the fence below comes before
+        // any other access to them.
         unsafe { _mm_stream_si128(to.wrapping_add(at).cast::<__m128i>(), block) };
     }
     // SAFETY: the last part.

@@ -10,7 +10,7 @@ use super::recorder::CallRecorder;
 use super::slot::RankSlot;
 use super::staging::{Paces, SHORTEST};
 use crate::error::{Error, Result};
-use crate::prim::{Word32, Word64};
+use crate::prim::{CachePadded, PlacementWords, Word32, Word64};
 use crate::sync::channel::MailWords;
 use crate::sync::{MAX_RANKS, PostSlot, RankWords, TreeLine, WindowWords};
 use memmap2::{MmapRaw, UncheckedAdvice};
@@ -283,7 +283,8 @@ pub(crate) struct Segment {
     mapping: Mapping,
     file: File,
     layout: SegmentLayout,
-    paces: Paces,
+    /// Written at each longer copy; the others are read in every call.
+    paces: CachePadded<Paces>,
 }
 
 impl Segment {
@@ -309,7 +310,7 @@ impl Segment {
             .and_then(|()| file.reserve(layout.arena, page))
             .map_err(|errno| Error::system("reserving the fixed part of the segment", errno))?;
         let mapping = Mapping { map: file.map(bytes, true)? };
-        let segment = Segment { mapping, file, layout, paces: Paces::default() };
+        let segment = Segment { mapping, file, layout, paces: CachePadded::default() };
         let header = segment.mapping.view::<Header>(0)?;
         header.version.store(VERSION);
         header.ranks.store(layout.ranks);
@@ -376,12 +377,14 @@ impl Segment {
         if header.bytes.load() != mapping.map.len() as u64 || header.ranks.load() != layout.ranks {
             return Err(not_ours("the segment has another size than its header says"));
         }
-        Ok(Segment { mapping, file, layout, paces: Paces::default() })
+        Ok(Segment { mapping, file, layout, paces: CachePadded::default() })
     }
 
-    /// Each rank of the job has a processor for itself.
-    pub(crate) fn admit_streams(&self) {
-        self.paces.admit();
+    /// Whether each rank can have a processor for itself, of those of the ranks that have joined. The limit of a control group
+    /// does not count: it makes no ranks share a cache.
+    fn can_be_alone(&self) -> bool {
+        let words = self.mapping.view::<PlacementWords>(self.layout.places);
+        words.is_ok_and(|words| self.layout.ranks as usize <= words.processors())
     }
 
     /// Copies bytes to `to`, a place of the segment from where another rank is going to copy them.
@@ -403,7 +406,7 @@ impl Segment {
     #[cold]
     #[inline(never)]
     unsafe fn stage_long(&self, from: *const u8, to: *mut u8, bytes: usize) {
-        let way = self.paces.begin(bytes);
+        let way = self.paces.begin(bytes, || self.can_be_alone());
         if way.streams {
             // SAFETY: the caller's obligations.
             unsafe { copy_streaming(from, to, bytes) };

@@ -2,34 +2,36 @@
 //!
 //! To write a line that another processor has read, a processor takes it from the other's cache. Where the two share no cache,
 //! that takes ten times as long as to *stream* the line: to store it to memory, past the caches. The reader of a streamed line
-//! has to wait for memory, too. Which way is better depends on the distance of the processors, which changes in a virtual
-//! machine while the program runs, on what else uses the memory, and on the length of the data. So a rank measures both
-//! ways, and streams data of a class of lengths where writing them through the caches takes much longer.
+//! waits for memory, too. Which way is better depends on the distance of the processors, which changes in a virtual machine
+//! while the program runs, on what else uses the memory, and on the length of the data. So a rank times how long it writes
+//! by each way, and streams data of a class of lengths where writing them through the caches takes much longer.
 //!
-//! Ranks that share a processor do not stream: they find the lines in its own cache.
+//! Where ranks have to share processors none streams: the reader may find the lines in the cache of its own processor.
 
 use super::copy::can_stream;
 use crate::prim::{Word32, event_time};
 
-/// Less is never streamed: it then takes longer to arrive.
+/// Less is never streamed: the reader's wait for memory takes longer than the writer saves.
 pub(super) const SHORTEST: usize = 4 << 10;
 /// Lengths from each of these on have costs of their own.
 const CLASSES: [usize; 3] = [0, 32 << 10, 512 << 10];
 /// In each class a rank streams if writing through the caches takes more than that many halves of the time. The longest data
-/// leave its caches while they are written, so the reader finds them sooner than in memory.
+/// do not fit the writer's own cache. Most of them are in one that it shares with a near reader before that reads them.
 const HALVES: [u32; CLASSES.len()] = [3, 3, 5];
-/// At first a rank goes both ways in turn, that often. Then, of each [`PERIOD`] times, it goes the other way [`TRIALS`] times.
+/// The first writes of a class go either way, and all are timed.
 const FIRST: u32 = 32;
-const PERIOD: u32 = 256;
-const TRIALS: u32 = 4;
-/// Of the others every fourth is timed.
+/// Later one of this number goes the other way and is timed.
+const TRIAL: u32 = 64;
+/// Of the others one of this number is timed.
 const TIMED: u32 = 4;
+/// After this number of writes a rank asks again whether it may stream.
+const ASKED: u32 = 256;
 
 /// What this process knows of one class of lengths.
 #[derive(Default)]
 struct Pace {
-    /// How often it has written such data.
-    times: Word32,
+    /// Writes so far.
+    writes: Word32,
     /// How long a line has lately taken through the caches and streamed, in sixteenths of a nanosecond. Zero if that is not
     /// known.
     costs: [Word32; 2],
@@ -38,8 +40,10 @@ struct Pace {
 /// What this process knows of all.
 #[derive(Default)]
 pub(super) struct Paces {
-    /// 1 if each rank has a processor for itself.
-    is_alone: Word32,
+    /// Writes so far.
+    writes: Word32,
+    /// 1 if this process may stream.
+    is_admitted: Word32,
     classes: [Pace; CLASSES.len()],
 }
 
@@ -56,14 +60,15 @@ fn class(bytes: usize) -> usize {
 }
 
 impl Paces {
-    /// Each rank of the job has a processor for itself.
-    pub(super) fn admit(&self) {
-        self.is_alone.store(u32::from(can_stream()));
-    }
-
-    /// How this rank writes that many bytes, at least [`SHORTEST`], now.
-    pub(super) fn begin(&self, bytes: usize) -> Way {
-        if self.is_alone.load() == 0 {
+    /// How this rank writes that many bytes, at least [`SHORTEST`], now. `is_enough`: whether each rank can have a processor
+    /// for itself, of those of the ranks that have joined.
+    pub(super) fn begin(&self, bytes: usize, is_enough: impl FnOnce() -> bool) -> Way {
+        let writes = self.writes.load();
+        self.writes.store(writes.wrapping_add(1));
+        if writes.is_multiple_of(ASKED) {
+            self.is_admitted.store(u32::from(can_stream() && is_enough()));
+        }
+        if self.is_admitted.load() == 0 {
             return Way { streams: false, begun: None };
         }
         let class = class(bytes);
@@ -75,7 +80,8 @@ impl Paces {
     pub(super) fn end(&self, bytes: usize, way: Way) {
         if let Some(begun) = way.begun {
             let took = event_time().saturating_sub(begun);
-            self.classes[class(bytes)].record(way.streams, took * 1024 / bytes as u64);
+            let line = took.saturating_mul(1024) / bytes as u64;
+            self.classes[class(bytes)].record(way.streams, line);
         }
     }
 }
@@ -83,26 +89,29 @@ impl Paces {
 impl Pace {
     /// Whether the next data are streamed, and whether that is timed.
     fn next(&self, halves: u32) -> (bool, bool) {
-        let times = self.times.load();
-        self.times.store(times.checked_add(1).unwrap_or(FIRST));
-        if times < FIRST {
-            return (times.is_multiple_of(2), true);
+        let writes = self.writes.load();
+        self.writes.store(writes.checked_add(1).unwrap_or(FIRST));
+        // Spread evenly, whatever pattern the program's calls have.
+        let spread = writes.wrapping_mul(0x9e37_79b9);
+        if writes < FIRST {
+            return (spread > u32::MAX / 2, true);
         }
         let [cached, streamed] = self.costs.each_ref().map(Word32::load);
         let is_better = u64::from(cached) * 2 > u64::from(streamed) * u64::from(halves);
-        let is_trial = times % PERIOD < TRIALS;
-        (is_better != is_trial, is_trial || times.is_multiple_of(TIMED))
+        let is_trial = spread < u32::MAX / TRIAL;
+        (is_better != is_trial, is_trial || spread > u32::MAX - u32::MAX / TIMED)
     }
 
-    /// A line took that many sixteenths of a nanosecond. One that was interrupted changes little.
+    /// A line took that many sixteenths of a nanosecond. One write that was interrupted changes little.
     fn record(&self, streams: bool, took: u64) {
         let cost = &self.costs[usize::from(streams)];
-        let (before, took) = (cost.load(), u32::try_from(took).unwrap_or(u32::MAX));
+        let (before, took) = (cost.load(), u32::try_from(took).unwrap_or(u32::MAX).max(1));
         cost.store(match before {
-            0 => took.max(1),
+            0 => took,
+            // The first ones touch new pages.
+            _ if self.writes.load() <= FIRST => took.min(before),
             _ if took > before => before.saturating_add((before / 8).max(1)),
-            // Sooner: the first ones touch new pages.
-            _ => before - (before - took) / 4,
+            _ => before - (before - took).div_ceil(4),
         });
     }
 }
@@ -117,43 +126,75 @@ mod tests {
         assert_eq!([512 << 10, 1 << 30].map(class), [2, 2]);
     }
 
-    /// How many of the next data are streamed, where a line takes so long.
-    fn streamed(pace: &Pace, [cached, streamed]: [u64; 2], times: u32) -> usize {
+    const MANY: u32 = 1 << 12;
+
+    /// How many of the next data are streamed, where a line takes so long to each of several targets in turn.
+    fn streamed(pace: &Pace, targets: &[[u64; 2]], writes: u32) -> u32 {
         let mut all = 0;
-        for _ in 0..times {
+        for (_, [cached, streamed]) in (0..writes).zip(targets.iter().cycle()) {
             let (streams, is_timed) = pace.next(3);
-            all += usize::from(streams);
+            all += u32::from(streams);
             if is_timed {
-                pace.record(streams, if streams { streamed } else { cached });
+                pace.record(streams, if streams { *streamed } else { *cached });
             }
         }
         all
     }
 
+    /// Most of them are, but for trials.
+    fn streams(pace: &Pace, targets: &[[u64; 2]]) -> bool {
+        let few = MANY / 32;
+        let all = streamed(pace, targets, MANY);
+        assert!(all < few || all > MANY - few, "{all} of {MANY}");
+        all > few
+    }
+
+    const NEAR: [u64; 2] = [36, 32];
+    const FAR: [u64; 2] = [400, 32];
+
     #[test]
     fn a_rank_follows_what_is_faster() {
-        const TRIALS: usize = super::TRIALS as usize;
-        let (pace, near, far) = (Pace::default(), [36, 32], [400, 32]);
-        assert_eq!(streamed(&pace, near, FIRST), FIRST as usize / 2);
-        assert!(streamed(&pace, near, PERIOD) <= TRIALS);
-        assert!(streamed(&pace, far, PERIOD) > PERIOD as usize - 100, "the distance has changed");
-        assert!(streamed(&pace, far, PERIOD) >= PERIOD as usize - TRIALS);
-        streamed(&pace, near, 10 * PERIOD);
-        assert!(streamed(&pace, near, PERIOD) <= TRIALS, "and again");
+        let pace = Pace::default();
+        let first = streamed(&pace, &[NEAR], FIRST);
+        assert!((FIRST / 3..=2 * FIRST / 3).contains(&first), "{first} of the first");
+        for _ in 0..2 {
+            streamed(&pace, &[NEAR], MANY);
+            assert!(!streams(&pace, &[NEAR]));
+            streamed(&pace, &[FAR], 200);
+            assert!(streams(&pace, &[FAR]), "soon after the distance has changed");
+        }
     }
 
     #[test]
-    fn interruptions_change_nothing() {
-        let pace = Pace::default();
-        streamed(&pace, [40, 32], PERIOD);
-        pace.record(false, 1_000_000);
-        assert!(streamed(&pace, [40, 32], PERIOD) <= TRIALS as usize);
+    fn no_pattern_of_calls_hides_a_target() {
+        for targets in 2..=16 {
+            let pace = Pace::default();
+            let mut all = vec![NEAR; targets];
+            assert!(!streams(&pace, &all));
+            all[1..].fill(FAR);
+            streamed(&pace, &all, MANY);
+            assert!(streams(&pace, &all), "{targets} targets in turn");
+        }
+    }
+
+    #[test]
+    fn interruptions_change_little() {
+        let (first, later) = (Pace::default(), Pace::default());
+        let (streams_first, _) = first.next(3);
+        first.record(streams_first, 2_500_000);
+        assert!(!streams(&first, &[NEAR]));
+        streamed(&later, &[NEAR], MANY);
+        later.record(false, 2_500_000);
+        assert!(!streams(&later, &[NEAR]));
     }
 
     #[test]
     fn ranks_that_share_a_processor_do_not_stream() {
         let paces = Paces::default();
-        let never = Way { streams: false, begun: None };
-        assert!((0..PERIOD).all(|_| paces.begin(1 << 16) == never));
+        let count =
+            |is_enough| (0..ASKED).filter(|_| paces.begin(1 << 16, || is_enough).streams).count();
+        assert_eq!(count(false), 0);
+        assert_eq!(count(true) != 0, can_stream(), "the others have joined");
+        assert_eq!(count(false), 0);
     }
 }
