@@ -122,7 +122,7 @@ impl Plan<'_> {
             let before = parts[..rank].iter().map(|part| bytes(part.as_read())).sum();
             let own = parts[rank].clone();
             let take = Take::Combined(ranks, before, own.clone(), combine.clone());
-            let combined = waiting((call, what), Give::One(mine), take);
+            let combined = waiting((call, what), Give::Combined(mine), take);
             let take = Take::Each(ranks, 0, BufferParts::Listed(parts));
             [combined, waiting((call, what), Give::One(own.read()), take)]
         }));

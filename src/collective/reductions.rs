@@ -281,7 +281,7 @@ impl Plan<'_> {
         let bytes = self.bytes(&mine)?;
         if self.is_short_to_combine(bytes) {
             let first = self.bytes(&mine.part(0, parts[self.rank as usize].start))?;
-            self.give = Give::One(mine);
+            self.give = Give::Combined(mine);
             self.take = Take::Combined(self.ranks, first, result.part(0, own), combine);
             return Ok(());
         }

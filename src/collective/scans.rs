@@ -52,7 +52,7 @@ impl Plan<'_> {
         let bytes = self.bytes(&gives)?;
         let is_short = self.is_short_to_combine(bytes);
         if is_short {
-            self.give = Give::One(gives);
+            self.give = Give::Combined(gives);
             self.take = Take::Combined(ranks, 0, result.clone(), combine);
         }
         Ok(is_short)

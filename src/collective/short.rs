@@ -139,7 +139,7 @@ impl<D: Has> ShortForm<D> {
         result: Option<BufferMut<D>>,
         combine: D::Combine,
     ) -> ShortForm<D> {
-        let gives = (Give::One(mine), bytes as usize);
+        let gives = (Give::Combined(mine), bytes as usize);
         let Some(result) = result else {
             return ShortForm::moving(call, what, gives, Take::Nothing, Awaits::None);
         };

@@ -5,7 +5,7 @@ use super::buffer::{Buffer, BufferMut, Has, HeldDatatype};
 use crate::comm::Staged;
 use crate::error::Result;
 use crate::ops::HasDatatype;
-use crate::shm::Segment;
+use crate::shm::{ReadAs, Segment};
 use bytemuck::Pod;
 use std::borrow::Borrow;
 
@@ -86,6 +86,8 @@ pub(super) enum Give<D = HeldDatatype> {
     #[default]
     Nothing,
     One(Buffer<D>),
+    /// Elements that others combine.
+    Combined(Buffer<D>),
     /// Behind a list of where each begins, a `u32` for each rank.
     Listed(Vec<Buffer<D>>),
 }
@@ -136,7 +138,7 @@ impl Give {
         let bytes = |buffer: &Buffer| buffer.bytes().unwrap_or(u64::MAX);
         let length = match self {
             Give::Nothing => 0,
-            Give::One(buffer) => bytes(buffer),
+            Give::One(buffer) | Give::Combined(buffer) => bytes(buffer),
             Give::Listed(parts) => {
                 parts.iter().map(bytes).fold(list_bytes(parts.len()), u64::saturating_add)
             }
@@ -147,7 +149,7 @@ impl Give {
     /// Its bytes, of which it has no list.
     pub(super) fn packed(&self) -> Box<[u8]> {
         match self {
-            Give::One(buffer) => buffer.packed(),
+            Give::One(buffer) | Give::Combined(buffer) => buffer.packed(),
             Give::Nothing | Give::Listed(_) => Box::default(),
         }
     }
@@ -159,7 +161,8 @@ impl<D: HasDatatype> Give<D> {
     pub(super) fn write(&self, segment: &Segment, offset: u64) -> Result<()> {
         match self {
             Give::Nothing => Ok(()),
-            Give::One(buffer) => buffer.pack_into(segment, offset).map(drop),
+            Give::One(buffer) => buffer.pack_into(segment, offset, ReadAs::Copied).map(drop),
+            Give::Combined(buffer) => buffer.pack_into(segment, offset, ReadAs::Combined).map(drop),
             Give::Listed(parts) => write_listed(parts, segment, offset),
         }
     }
@@ -171,7 +174,7 @@ fn write_listed<D: HasDatatype>(parts: &[Buffer<D>], segment: &Segment, offset: 
     let mut next = list_bytes(parts.len());
     for part in parts {
         begins.push(next as u32);
-        next += part.pack_into(segment, offset + next)?;
+        next += part.pack_into(segment, offset + next, ReadAs::Copied)?;
     }
     segment.mapping().write(offset, bytemuck::cast_slice(&begins))
 }

@@ -12,7 +12,7 @@ use crate::datatype::{
 use crate::error::{Error, Place, Result};
 use crate::op::Op;
 use crate::prim::Step;
-use crate::shm::{Direction, Piece, Process, Segment, copy, copy_overlapping, copy_strip};
+use crate::shm::{Direction, Piece, Process, ReadAs, Segment, copy, copy_overlapping, copy_strip};
 use bytemuck::Pod;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
@@ -549,7 +549,7 @@ impl Outgoing {
         let to = to.ok_or_else(no_offset)?;
         match self.plain() {
             // SAFETY: 1. the promise of the caller that made this; by `at`. 2. To bytes that this rank alone writes.
-            Some(from) => unsafe { segment.stage(from, to, self.0.bytes as usize) },
+            Some(from) => unsafe { segment.stage(from, to, self.0.bytes as usize, ReadAs::Copied) },
             // SAFETY: by `at`, to bytes that this rank alone writes.
             None => unsafe { self.pack(to) },
         }
@@ -831,11 +831,11 @@ impl<D: HasDatatype> Buffer<D> {
 
     /// Copies the entries to `offset` of the segment; their bytes.
     #[inline]
-    pub(crate) fn pack_into(&self, segment: &Segment, offset: u64) -> Result<u64> {
+    pub(crate) fn pack_into(&self, segment: &Segment, offset: u64, read_as: ReadAs) -> Result<u64> {
         if let Some(bytes) = self.plain() {
             let to = segment.mapping().at(offset, bytes).ok_or_else(no_offset)?;
             // SAFETY: 1. the promise of the maker; by `at`. 2. To bytes that this rank alone writes.
-            unsafe { segment.stage(self.start, to, bytes as usize) };
+            unsafe { segment.stage(self.start, to, bytes as usize, read_as) };
             return Ok(bytes);
         }
         self.pack_scattered(segment, offset)

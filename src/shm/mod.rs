@@ -79,6 +79,7 @@ pub(crate) use segment::{Advice, Mapping, OTHER_VERSION, Placed, PlacedSlice, Se
 pub(crate) use shards::Shards;
 pub(crate) use slot::{CallWord, RankSlot, WindowHeader};
 pub(crate) use span::{Part, Span, range_at};
+pub(crate) use staging::ReadAs;
 pub(crate) use statistics_words::{
     CallStatisticsWords, CauseWords, HoldStatisticsWords, StatisticsWords, TextWords, TimesWords,
     TrafficWords, WaitStatisticsWords, WindowStatisticsWords,

@@ -8,7 +8,7 @@ use super::layout::{Observation, SegmentLayout, VERSION};
 use super::os::{self, File};
 use super::recorder::CallRecorder;
 use super::slot::RankSlot;
-use super::staging::{Paces, SHORTEST};
+use super::staging::{Paces, ReadAs, SHORTEST};
 use crate::error::{Error, Result};
 use crate::prim::{CachePadded, PlacementWords, Word32, Word64};
 use crate::sync::channel::MailWords;
@@ -387,26 +387,26 @@ impl Segment {
         words.is_ok_and(|words| self.layout.ranks as usize <= words.processors())
     }
 
-    /// Copies bytes to `to`, a place of the segment from where another rank is going to copy them.
+    /// Copies bytes to `to`, a place of the segment from where another rank is going to read them so.
     ///
     /// # Safety
     /// The obligations of [`copy`].
     #[inline(always)]
-    pub(crate) unsafe fn stage(&self, from: *const u8, to: *mut u8, bytes: usize) {
+    pub(crate) unsafe fn stage(&self, from: *const u8, to: *mut u8, bytes: usize, read_as: ReadAs) {
         if bytes < SHORTEST {
             // SAFETY: the caller's obligations.
             return unsafe { copy(from, to, bytes) };
         }
         // SAFETY: the caller's obligations.
-        unsafe { self.stage_long(from, to, bytes) };
+        unsafe { self.stage_long(from, to, bytes, read_as) };
     }
 
     /// # Safety
     /// The obligations of [`copy`].
     #[cold]
     #[inline(never)]
-    unsafe fn stage_long(&self, from: *const u8, to: *mut u8, bytes: usize) {
-        let way = self.paces.begin(bytes, || self.can_be_alone());
+    unsafe fn stage_long(&self, from: *const u8, to: *mut u8, bytes: usize, read_as: ReadAs) {
+        let way = self.paces.begin(bytes, read_as, || self.can_be_alone());
         if way.streams {
             // SAFETY: the caller's obligations.
             unsafe { copy_streaming(from, to, bytes) };

@@ -18,6 +18,8 @@ const CLASSES: [usize; 3] = [0, 32 << 10, 512 << 10];
 /// In each class a rank streams if writing through the caches takes more than that many halves of the time. The longest data
 /// do not fit the writer's own cache. Most of them are in one that it shares with a near reader before that reads them.
 const HALVES: [u32; CLASSES.len()] = [3, 3, 5];
+/// The same of data that are combined.
+const HALVES_COMBINED: u32 = 8;
 /// The first writes of a class go either way, and all are timed.
 const FIRST: u32 = 32;
 /// Later one of this number goes the other way and is timed.
@@ -26,6 +28,14 @@ const TRIAL: u32 = 64;
 const TIMED: u32 = 4;
 /// After this number of writes a rank asks again whether it may stream.
 const ASKED: u32 = 256;
+
+/// What another rank does with the data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ReadAs {
+    Copied,
+    /// It combines the elements one by one, and so waits for memory longer.
+    Combined,
+}
 
 /// What this process knows of one class of lengths.
 #[derive(Default)]
@@ -62,7 +72,12 @@ fn class(bytes: usize) -> usize {
 impl Paces {
     /// How this rank writes that many bytes, at least [`SHORTEST`], now. `is_enough`: whether each rank can have a processor
     /// for itself, of those of the ranks that have joined.
-    pub(super) fn begin(&self, bytes: usize, is_enough: impl FnOnce() -> bool) -> Way {
+    pub(super) fn begin(
+        &self,
+        bytes: usize,
+        read_as: ReadAs,
+        is_enough: impl FnOnce() -> bool,
+    ) -> Way {
         let writes = self.writes.load();
         self.writes.store(writes.wrapping_add(1));
         if writes.is_multiple_of(ASKED) {
@@ -72,7 +87,11 @@ impl Paces {
             return Way { streams: false, begun: None };
         }
         let class = class(bytes);
-        let (streams, is_timed) = self.classes[class].next(HALVES[class]);
+        let halves = match read_as {
+            ReadAs::Copied => HALVES[class],
+            ReadAs::Combined => HALVES_COMBINED,
+        };
+        let (streams, is_timed) = self.classes[class].next(halves);
         Way { streams, begun: is_timed.then(event_time) }
     }
 
@@ -191,8 +210,11 @@ mod tests {
     #[test]
     fn ranks_that_share_a_processor_do_not_stream() {
         let paces = Paces::default();
-        let count =
-            |is_enough| (0..ASKED).filter(|_| paces.begin(1 << 16, || is_enough).streams).count();
+        let count = |is_enough| {
+            (0..ASKED)
+                .filter(|_| paces.begin(1 << 16, ReadAs::Copied, || is_enough).streams)
+                .count()
+        };
         assert_eq!(count(false), 0);
         assert_eq!(count(true) != 0, can_stream(), "the others have joined");
         assert_eq!(count(false), 0);
