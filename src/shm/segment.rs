@@ -387,7 +387,7 @@ impl Segment {
         words.is_ok_and(|words| self.layout.ranks as usize <= words.processors())
     }
 
-    /// Copies bytes to `to`, a place of the segment from where another rank is going to read them so.
+    /// Copies bytes to `to`, a place of the segment. `read_as`: what the rank does that reads them there.
     ///
     /// # Safety
     /// The obligations of [`copy`].
@@ -401,6 +401,8 @@ impl Segment {
         unsafe { self.stage_long(from, to, bytes, read_as) };
     }
 
+    /// [`Segment::stage`] of [`SHORTEST`] bytes and more. Apart, so that shorter messages stay short.
+    ///
     /// # Safety
     /// The obligations of [`copy`].
     #[cold]

@@ -18,7 +18,7 @@ const CLASSES: [usize; 3] = [0, 32 << 10, 512 << 10];
 /// In each class a rank streams if writing through the caches takes more than that many halves of the time. The longest data
 /// do not fit the writer's own cache. Most of them are in one that it shares with a near reader before that reads them.
 const HALVES: [u32; CLASSES.len()] = [3, 3, 5];
-/// The same of data that are combined.
+/// The same for data that the reader combines, in every class.
 const HALVES_COMBINED: u32 = 8;
 /// The first writes of a class go either way, and all are timed.
 const FIRST: u32 = 32;
