@@ -16,7 +16,7 @@ mod trace;
 mod watch;
 
 use crate::error::{Error, Result};
-use crate::foreign;
+use crate::foreign::{self, ThreadLevel};
 use crate::prim::{Step, step};
 use crate::shm::{File, FileKind, NoticeBoard, Segment, SegmentLayout};
 use crate::shm::{
@@ -334,10 +334,10 @@ pub fn ranks_of_job() -> u32 {
 }
 
 /// Joins the job that the environment names; without one, makes a job of one rank.
-pub(crate) fn join() -> Result<Membership> {
+pub(crate) fn join(level: ThreadLevel) -> Result<Membership> {
     if variable(ENV_RANK).is_none() && variable(ENV_SEGMENT).is_none() {
         return match other_launcher() {
-            Some((by, library)) => foreign_job(by, &library)
+            Some((by, library)) => foreign_job(by, &library, level)
                 .inspect_err(|_| foreign::end_job_at_exit(number(PMI_DESCRIPTOR).ok())),
             None => alone(),
         };
@@ -368,8 +368,8 @@ fn other_launcher() -> Option<(&'static str, String)> {
 }
 
 /// Joins the job of another MPI; blocks until all its ranks do.
-fn foreign_job(by: &str, library: &str) -> Result<Membership> {
-    let (world, near) = foreign::join(library).map_err(|why| {
+fn foreign_job(by: &str, library: &str, level: ThreadLevel) -> Result<Membership> {
+    let (world, near) = foreign::join(library, level).map_err(|why| {
         let what = format!(
             "{by} is set, so another MPI's launcher has started it, but {library} cannot be used \
              ({why}); let {ENV_MPI} name the libmpi_abi.so.1 of that MPI, or be 'none' for a job of \

@@ -165,6 +165,7 @@ pub use epoch::{
     LocalEpoch, LockAllEpoch, LockEpoch, PassiveAccess, SharedPart, Window, WindowView,
 };
 pub use error::{Error, ErrorClass, Foreign, MismatchKind, Place, Result};
+pub use foreign::ThreadLevel;
 pub use group::{Comparison, Group, Rank};
 pub use handler::ErrorHandler;
 pub use info::Info;

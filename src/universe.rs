@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::comm::Comm;
 use crate::context::{Context, Left};
 use crate::error::{Error, Result};
-use crate::foreign::host;
+use crate::foreign::{ThreadLevel, host};
 use crate::launch::{self, Membership};
 use crate::mail::{Sources, mail_of};
 use crate::prim::{Step, find_lines_by, has_binding, step};
@@ -18,8 +18,8 @@ static JOINED: Mutex<bool> = Mutex::new(false);
 
 /// This process as a rank of its job, from [`Universe::init`] until it is dropped.
 ///
-/// Any thread may use its handles (`MPI_THREAD_MULTIPLE`); calls that threads must not make at the
-/// same time are documented as such.
+/// Any thread may use its handles ([`ThreadLevel`]); calls that threads must not make at the same time are
+/// documented as such.
 ///
 /// When it is dropped, it names on standard error what the program should have done before: windows and communicators
 /// that are not freed, epochs that are open, sends and collectives that are not complete, messages that have come and
@@ -52,13 +52,23 @@ impl Universe {
     /// # Errors
     /// [`Error::AlreadyInitialised`]; [`Error::NotInJob`] if the environment is wrong, or if
     /// another process has joined as this rank before (a script that runs two programs).
-    #[doc(alias("MPI_Init", "MPI_Init_thread"))]
+    #[doc(alias = "MPI_Init")]
     pub fn init() -> Result<Universe> {
+        Universe::init_thread(ThreadLevel::Multiple)
+    }
+
+    /// `MPI_Init_thread`: [`Universe::init`] of a program whose threads call as that level permits
+    /// (MPI-4.1 §11.6.2).
+    ///
+    /// # Errors
+    /// Those of [`Universe::init`]; [`Error::NotInJob`] if another MPI does not grant the level.
+    #[doc(alias = "MPI_Init_thread")]
+    pub fn init_thread(level: ThreadLevel) -> Result<Universe> {
         let mut joined = JOINED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if *joined {
             return Err(Error::AlreadyInitialised);
         }
-        let universe = Universe::enter(launch::join()?)?;
+        let universe = Universe::enter(launch::join(level)?)?;
         *joined = true;
         Ok(universe)
     }

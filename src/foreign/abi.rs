@@ -12,6 +12,7 @@ pub(super) type ForeignStatus = [c_int; 8];
 pub(super) type Handle = usize;
 
 pub(super) const SUCCESS: c_int = 0;
+pub(super) const THREAD_SERIALIZED: c_int = 2048;
 pub(super) const THREAD_MULTIPLE: c_int = 4096;
 pub(super) const COMM_NULL: Handle = 0x100;
 pub(super) const COMM_WORLD: Handle = 0x101;

@@ -1,7 +1,7 @@
 //! Communicators of the other MPI.
 
 use super::abi::{self, Handle};
-use super::library::{self, checked, functions};
+use super::library::{self, called};
 use super::{ForeignError, ForeignResult};
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -26,8 +26,8 @@ impl ForeignComm {
     /// The communicator of a handle, with its rank and size.
     pub(super) fn of(handle: Handle) -> ForeignResult<ForeignComm> {
         let (mut rank, mut size) = (0, 0);
-        checked((functions().comm_rank)(handle, &mut rank))?;
-        checked((functions().comm_size)(handle, &mut size))?;
+        called(|mpi| (mpi.comm_rank)(handle, &mut rank))?;
+        called(|mpi| (mpi.comm_size)(handle, &mut size))?;
         library::comm_returns_errors(handle)?;
         Ok(ForeignComm { handle, rank: rank as u32, size: size as u32 })
     }
@@ -53,7 +53,7 @@ impl ForeignComm {
     /// `MPI_Comm_dup`. Collective; blocks until every rank has called it.
     pub(crate) fn dup(&self) -> ForeignResult<ForeignComm> {
         let mut made = abi::COMM_NULL;
-        checked((functions().comm_dup)(self.handle, &mut made))?;
+        called(|mpi| (mpi.comm_dup)(self.handle, &mut made))?;
         ForeignComm::of(made)
     }
 
@@ -65,7 +65,7 @@ impl ForeignComm {
     ) -> ForeignResult<Option<ForeignComm>> {
         let colour = colour.map_or(abi::UNDEFINED, |colour| colour as c_int);
         let mut made = abi::COMM_NULL;
-        checked((functions().comm_split)(self.handle, colour, key as c_int, &mut made))?;
+        called(|mpi| (mpi.comm_split)(self.handle, colour, key as c_int, &mut made))?;
         if made == abi::COMM_NULL { Ok(None) } else { ForeignComm::of(made).map(Some) }
     }
 
@@ -74,7 +74,7 @@ impl ForeignComm {
     /// Collective; blocks until every rank has called it.
     pub(super) fn near(&self) -> ForeignResult<ForeignComm> {
         let (kind, key, mut made) = (abi::COMM_TYPE_SHARED, self.rank as c_int, abi::COMM_NULL);
-        checked((functions().comm_split_type)(self.handle, kind, key, abi::INFO_NULL, &mut made))?;
+        called(|mpi| (mpi.comm_split_type)(self.handle, kind, key, abi::INFO_NULL, &mut made))?;
         ForeignComm::of(made)
     }
 
@@ -102,14 +102,13 @@ impl ForeignComm {
     fn created(&self, ranks: &[u32], tag: c_int) -> ForeignResult<Handle> {
         let ranks: Vec<c_int> = ranks.iter().map(|rank| *rank as c_int).collect();
         let (mut all, mut made) = (abi::GROUP_NULL, abi::COMM_NULL);
-        checked((functions().comm_group)(self.handle, &mut all))?;
+        called(|mpi| (mpi.comm_group)(self.handle, &mut all))?;
         let some = library::group_of(all, &ranks)?;
-        let code = (functions().comm_create_group)(self.handle, some, tag, &mut made);
+        let created = called(|mpi| (mpi.comm_create_group)(self.handle, some, tag, &mut made));
         for mut group in [all, some] {
-            checked((functions().group_free)(&mut group))?;
+            called(|mpi| (mpi.group_free)(&mut group))?;
         }
-        checked(code)?;
-        Ok(made)
+        created.map(|()| made)
     }
 
     /// Waits until all of those ranks have called this: what waits in the other MPI makes no progress for
@@ -126,7 +125,7 @@ impl ForeignComm {
 
     /// `MPI_Comm_free`, of the last handle that is used. Collective.
     pub(crate) fn free(mut self) -> ForeignResult<()> {
-        checked((functions().comm_free)(&mut self.handle))
+        called(|mpi| (mpi.comm_free)(&mut self.handle))
     }
 
     /// Sends a message without data. Does not block.
@@ -152,7 +151,7 @@ impl ForeignComm {
 
     fn probe(&self, rank: c_int, tag: c_int) -> ForeignResult<bool> {
         let mut found = 0;
-        checked((functions().iprobe)(rank, tag, self.handle, &mut found, None))?;
+        called(|mpi| (mpi.iprobe)(rank, tag, self.handle, &mut found, None))?;
         Ok(found != 0)
     }
 

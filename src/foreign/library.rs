@@ -4,7 +4,7 @@
 
 use super::abi::{self, ForeignStatus, Handle};
 use super::flight::{Effect, Flight, StagedMemory, staged};
-use super::{ForeignComm, ForeignError, ForeignResult, ForeignWindow, Results, mail};
+use super::{ForeignComm, ForeignError, ForeignResult, ForeignWindow, Results, ThreadLevel, mail};
 use crate::datatype::{Datatype, Element, Integer};
 use crate::op::Op;
 use crate::prim::give_way;
@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::ptr::{from_mut, from_ref, null, null_mut};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The functions of a library that return an error code. Those under `safe` take no address but of one
@@ -115,14 +115,23 @@ functions! {
     compare_and_swap: "MPI_Compare_and_swap" (From, From, To, Handle, c_int, Address, Handle);
 }
 
+/// The other MPI, as this process has initialised it.
+struct JoinedLibrary {
+    functions: Functions,
+    /// Never unloaded.
+    _library: Library,
+    /// The turn of a thread, if its threads may not call at the same time.
+    turn: Option<Mutex<()>>,
+}
+
 /// Of dlopen: finds a library that is loaded already.
 const RTLD_NOLOAD: c_int = 4;
 
 /// How long a failing rank waits for the launcher to pass its output on.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
-/// The functions, once this process has joined, and their library, which is never unloaded.
-static JOINED: OnceLock<(Functions, Library)> = OnceLock::new();
+/// What there is once this process has joined.
+static JOINED: OnceLock<JoinedLibrary> = OnceLock::new();
 /// The error handlers of communicators and of windows by which calls return their errors.
 static HANDLERS: OnceLock<[Handle; 2]> = OnceLock::new();
 /// What this rank does for others while it waits.
@@ -132,14 +141,18 @@ static LAUNCHER: OnceLock<UnixStream> = OnceLock::new();
 /// Set when this rank has finalized.
 static LEFT: OnceLock<()> = OnceLock::new();
 
-/// The functions of the loaded library; every caller has a handle of it.
-pub(super) fn functions() -> &'static Functions {
-    &JOINED.get().expect("there are handles only once the library is loaded").0
+/// Calls a function of the loaded library; every caller has a handle of it. Where threads take turns, blocks while
+/// another one is in `call`, which calls nothing else here.
+pub(super) fn called(call: impl FnOnce(&Functions) -> c_int) -> ForeignResult<()> {
+    let joined = JOINED.get().expect("there are handles only once the library is loaded");
+    let _turn =
+        joined.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+    checked(&joined.functions, call(&joined.functions))
 }
 
 /// The outcome of a function of the library.
-pub(super) fn checked(code: c_int) -> ForeignResult<()> {
-    if code == abi::SUCCESS { Ok(()) } else { Err(refusal(functions(), code)) }
+fn checked(functions: &Functions, code: c_int) -> ForeignResult<()> {
+    if code == abi::SUCCESS { Ok(()) } else { Err(refusal(functions, code)) }
 }
 
 #[cold]
@@ -165,7 +178,7 @@ fn find_handlers(functions: &Functions, version: &str) -> ForeignResult<[Handle;
         for (make, made) in makers.into_iter().zip(&mut made) {
             // SAFETY: a function that lives as long as the process, called with two pointers and more arguments, which
             // the machine's convention lets it ignore; a place for a handle.
-            checked(unsafe { make(do_nothing as From, made) })?;
+            checked(functions, unsafe { make(do_nothing as From, made) })?;
         }
     }
     Ok(made)
@@ -174,26 +187,26 @@ fn find_handlers(functions: &Functions, version: &str) -> ForeignResult<[Handle;
 /// Lets the calls with a communicator return their errors.
 pub(super) fn comm_returns_errors(comm: Handle) -> ForeignResult<()> {
     let handler = HANDLERS.get().map_or(abi::ERRORS_RETURN, |[comm, _]| *comm);
-    checked((functions().comm_errors)(comm, handler))
+    called(|mpi| (mpi.comm_errors)(comm, handler))
 }
 
 /// `MPI_Group_incl`: the group of those ranks of a live group.
 pub(super) fn group_of(all: Handle, ranks: &[c_int]) -> ForeignResult<Handle> {
     let mut some = abi::GROUP_NULL;
     // SAFETY: a live group; a slice and its length; a place for a handle.
-    checked(unsafe {
-        (functions().group_incl)(all, ranks.len() as c_int, ranks.as_ptr(), &raw mut some)
+    called(|mpi| unsafe {
+        (mpi.group_incl)(all, ranks.len() as c_int, ranks.as_ptr(), &raw mut some)
     })?;
     Ok(some)
 }
 
 /// `MPI_Isend` of a message without data, whose request needs no wait because it has no buffer.
 pub(super) fn send_nothing(comm: ForeignComm, rank: u32, tag: c_int) -> ForeignResult<()> {
-    let (mut request, isend) = (abi::REQUEST_NULL, functions().isend);
+    let mut request = abi::REQUEST_NULL;
     let (to, comm, place) = (rank as c_int, comm.handle, &raw mut request);
     // SAFETY: a live communicator; no data; a place for a handle.
-    checked(unsafe { isend(std::ptr::null(), 0, abi::BYTE, to, tag, comm, place) })?;
-    checked((functions().request_free)(&mut request))
+    called(|mpi| unsafe { (mpi.isend)(null(), 0, abi::BYTE, to, tag, comm, place) })?;
+    called(|mpi| (mpi.request_free)(&mut request))
 }
 
 impl ForeignComm {
@@ -209,8 +222,8 @@ impl ForeignComm {
         let (rank, request) = (rank as c_int, &raw mut pending.request);
         // SAFETY: a buffer of that many bytes, which lives until the request is complete; a place for a
         // handle.
-        checked(unsafe {
-            (functions().isend)(start, bytes, abi::BYTE, rank, tag, self.handle, request)
+        called(|mpi| unsafe {
+            (mpi.isend)(start, bytes, abi::BYTE, rank, tag, self.handle, request)
         })?;
         Ok(pending)
     }
@@ -221,8 +234,8 @@ impl ForeignComm {
         let (start, bytes) = (pending.buffer.as_mut_ptr().cast(), bytes as i64);
         let (rank, request) = (rank as c_int, &raw mut pending.request);
         // SAFETY: as in `send`; no other thread accesses the buffer until then.
-        checked(unsafe {
-            (functions().irecv)(start, bytes, abi::BYTE, rank, tag, self.handle, request)
+        called(|mpi| unsafe {
+            (mpi.irecv)(start, bytes, abi::BYTE, rank, tag, self.handle, request)
         })?;
         Ok(pending)
     }
@@ -231,18 +244,18 @@ impl ForeignComm {
     /// sender, and the message.
     pub(super) fn matched(&self, tag: c_int) -> ForeignResult<Option<(u32, ForeignMessage)>> {
         let (mut found, mut message, mut status) = (0, abi::MESSAGE_NULL, ForeignStatus::default());
-        let Functions { improbe, get_count, imrecv, .. } = functions();
-        let any = abi::ANY_SOURCE;
-        checked(improbe(any, tag, self.handle, &mut found, &mut message, &mut status))?;
+        called(|mpi| {
+            (mpi.improbe)(abi::ANY_SOURCE, tag, self.handle, &mut found, &mut message, &mut status)
+        })?;
         if found == 0 {
             return Ok(None);
         }
         let mut bytes = 0;
-        checked(get_count(&status, abi::BYTE, &mut bytes))?;
+        called(|mpi| (mpi.get_count)(&status, abi::BYTE, &mut bytes))?;
         let mut pending = ForeignMessage::new(vec![0; bytes as usize].into());
         let (start, request) = (pending.buffer.as_mut_ptr().cast(), &raw mut pending.request);
         // SAFETY: a matched message; as in `receive`.
-        checked(unsafe { imrecv(start, bytes, abi::BYTE, &raw mut message, request) })?;
+        called(|mpi| unsafe { (mpi.imrecv)(start, bytes, abi::BYTE, &raw mut message, request) })?;
         Ok(Some((status[0] as u32, pending)))
     }
 
@@ -254,10 +267,11 @@ impl ForeignComm {
         pending.given = mine.into();
         let (n, from) = (mine.len() as c_int, pending.given.as_ptr().cast());
         let (to, request) = (pending.buffer.as_mut_ptr().cast(), &raw mut pending.request);
-        let begin = functions().iallgather;
         // SAFETY: a live communicator; buffers of as many bytes, which live until the request is complete
         // and which no other thread accesses until then; a place for a handle.
-        checked(unsafe { begin(from, n, abi::BYTE, to, n, abi::BYTE, self.handle, request) })?;
+        called(|mpi| unsafe {
+            (mpi.iallgather)(from, n, abi::BYTE, to, n, abi::BYTE, self.handle, request)
+        })?;
         Ok(pending)
     }
 
@@ -268,14 +282,14 @@ impl ForeignComm {
         let (made, request) = (&raw mut *pending.made, &raw mut pending.request.request);
         // SAFETY: a live communicator; places for handles, of which the first stays until the request is
         // complete.
-        checked(unsafe { (functions().comm_idup)(self.handle, made, request) })?;
+        called(|mpi| unsafe { (mpi.comm_idup)(self.handle, made, request) })?;
         Ok(pending)
     }
 
     /// `MPI_Ibarrier`. Collective; does not block.
     pub(super) fn begin_barrier(&self) -> ForeignResult<ForeignMessage> {
         let mut pending = ForeignMessage::new(Box::default());
-        checked((functions().ibarrier)(self.handle, &mut pending.request))?;
+        called(|mpi| (mpi.ibarrier)(self.handle, &mut pending.request))?;
         Ok(pending)
     }
 }
@@ -302,7 +316,7 @@ impl ForeignMessage {
     /// `MPI_Test`: whether it is complete. Does not block.
     pub(crate) fn is_complete(&mut self) -> ForeignResult<bool> {
         let mut done = 0;
-        checked((functions().test)(&mut self.request, &mut done, None))?;
+        called(|mpi| (mpi.test)(&mut self.request, &mut done, None))?;
         Ok(done != 0)
     }
 
@@ -563,15 +577,15 @@ impl ForeignWindow {
         &Piece { own, other, bytes }: &Piece,
     ) -> ForeignResult<()> {
         let (n, at, rank) = (bytes as i64, self.place(rank, other as u64), rank as c_int);
-        let Functions { put, get, .. } = functions();
-        checked(match direction {
+        let byte = abi::BYTE;
+        called(|mpi| match direction {
             // SAFETY: a live window in lock_all; of the buffer, the caller's obligation.
             Direction::Put => unsafe {
-                put(own.cast(), n, abi::BYTE, rank, at, n, abi::BYTE, self.data)
+                (mpi.put)(own.cast(), n, byte, rank, at, n, byte, self.data)
             },
             // SAFETY: as above.
             Direction::Get => unsafe {
-                get(own.cast(), n, abi::BYTE, rank, at, n, abi::BYTE, self.data)
+                (mpi.get)(own.cast(), n, byte, rank, at, n, byte, self.data)
             },
         })
     }
@@ -589,10 +603,11 @@ impl ForeignWindow {
         let (runs, access) = (run_of::<T>(at, n), Effect::Update(datatype, op));
         let (at, target, n) = (self.place(rank, at), rank as c_int, n as i64);
         let mut flight = self.begin(rank, &runs, access, bytes);
-        let function = functions().accumulate;
         // SAFETY: a live window in lock_all; its callers keep `n` elements there until they are complete.
         let issue = |from: From| unsafe {
-            checked(function(from, n, datatype, target, at, n, datatype, op, self.data))
+            called(|mpi| {
+                (mpi.accumulate)(from, n, datatype, target, at, n, datatype, op, self.data)
+            })
         };
         if !Flight::can_stay(&runs, bytes) {
             let issued = issue(origin.as_ptr().cast());
@@ -673,16 +688,18 @@ impl ForeignWindow {
         let (at, op, target) = (self.place(rank, at), abi::op(op), rank as c_int);
         // Of a pair of 16 and 32 bits, MPICH 5.0.2 and Intel MPI 2021.19 there return 6 bytes of 8.
         if (given, n) == (1, 1) && T::DATATYPE != Datatype::ShortInt {
-            let function = functions().fetch_and_op;
             // SAFETY: a live window in lock_all; of the buffers, the caller's obligation.
-            return checked(unsafe { function(from, to, datatype, target, at, op, self.data) });
+            return called(|mpi| unsafe {
+                (mpi.fetch_and_op)(from, to, datatype, target, at, op, self.data)
+            });
         }
-        let function = functions().get_accumulate;
         let (from, given) = if given == n { (from, n as i64) } else { (null(), 0) };
         let n = n as i64;
         // SAFETY: as above; the other MPI reads no origin of NO_OP.
-        checked(unsafe {
-            function(from, given, datatype, to, n, datatype, target, at, n, datatype, op, self.data)
+        called(|mpi| unsafe {
+            (mpi.get_accumulate)(
+                from, given, datatype, to, n, datatype, target, at, n, datatype, op, self.data,
+            )
         })
     }
 
@@ -700,10 +717,10 @@ impl ForeignWindow {
         let mut flight = self.begin(rank, &run_of::<T>(at, 1), access, size_of::<T>());
         let [new, compare] = [new, compare].map(|one| from_ref(one).cast());
         let (to, at) = (from_mut(&mut before).cast(), self.place(rank, at));
-        let function = functions().compare_and_swap;
         // SAFETY: a live window in lock_all; the buffers are one element each until the flush.
-        let issued =
-            checked(unsafe { function(new, compare, to, datatype, target, at, self.data) });
+        let issued = called(|mpi| unsafe {
+            (mpi.compare_and_swap)(new, compare, to, datatype, target, at, self.data)
+        });
         self.land(rank, &mut flight);
         issued.map(|()| before)
     }
@@ -714,7 +731,7 @@ pub(super) type NewWindow = (Handle, Span, u64);
 
 /// `MPI_Win_allocate`, of `bytes` zeroed bytes of each rank, aligned to `align`.
 pub(super) fn allocate(comm: &ForeignComm, bytes: u64, align: u64) -> ForeignResult<NewWindow> {
-    place(comm, bytes, align, (functions().win_allocate, abi::INFO_NULL))
+    place(comm, bytes, align, (|mpi| mpi.win_allocate, abi::INFO_NULL))
 }
 
 /// `MPI_Win_allocate_shared`: [`ForeignPart::shared`].
@@ -723,35 +740,34 @@ pub(super) fn allocate_shared(
     bytes: u64,
     align: Option<u64>,
 ) -> ForeignResult<NewWindow> {
-    let allocate = functions().win_allocate_shared;
+    let allocate: fn(&Functions) -> Allocate = |mpi| mpi.win_allocate_shared;
     let Some(align) = align else { return place(comm, bytes, 0, (allocate, abi::INFO_NULL)) };
     let mut info = abi::INFO_NULL;
-    checked((functions().info_create)(&mut info))?;
+    called(|mpi| (mpi.info_create)(&mut info))?;
     let (key, value) = (c"alloc_shared_noncontig".as_ptr(), c"true".as_ptr());
     // SAFETY: a live info; strings with their ends.
-    checked(unsafe { (functions().info_set)(info, key, value) })?;
+    called(|mpi| unsafe { (mpi.info_set)(info, key, value) })?;
     let placed = place(comm, bytes, align, (allocate, info));
-    checked((functions().info_free)(&mut info))?;
+    called(|mpi| (mpi.info_free)(&mut info))?;
     placed
 }
 
 /// The address of the part of `rank`, of the memory that ranks share, in this process.
 pub(super) fn shared_base(window: Handle, rank: u32) -> ForeignResult<*mut u8> {
     let (mut bytes, mut unit, mut base) = (0, 0, null_mut());
-    let query = functions().shared_query;
-    checked(query(window, rank as c_int, &mut bytes, &mut unit, &mut base))?;
+    called(|mpi| (mpi.shared_query)(window, rank as c_int, &mut bytes, &mut unit, &mut base))?;
     Ok(base)
 }
+
+/// `MPI_Win_allocate` or `MPI_Win_allocate_shared`.
+type Allocate = unsafe extern "C" fn(Address, c_int, Handle, Handle, To, *mut Handle) -> c_int;
 
 /// Makes a window of `bytes` zeroed bytes of this rank, aligned to `align`, by that function with that info.
 fn place(
     comm: &ForeignComm,
     bytes: u64,
     align: u64,
-    (allocate, info): (
-        unsafe extern "C" fn(Address, c_int, Handle, Handle, To, *mut Handle) -> c_int,
-        Handle,
-    ),
+    (allocate, info): (fn(&Functions) -> Allocate, Handle),
 ) -> ForeignResult<NewWindow> {
     let (mut base, mut window) = (null_mut::<u8>(), abi::WIN_NULL);
     // The other MPI's alignment may be smaller.
@@ -760,7 +776,7 @@ fn place(
     };
     let place = from_mut(&mut base).cast();
     // SAFETY: a live communicator; places for an address and a handle.
-    checked(unsafe { allocate(size, 1, info, comm.handle, place, &raw mut window) })?;
+    called(|mpi| unsafe { allocate(mpi)(size, 1, info, comm.handle, place, &raw mut window) })?;
     returns_errors(window)?;
     let before = if align == 0 { 0 } else { base.align_offset(align as usize) };
     let base = base.wrapping_add(before);
@@ -773,9 +789,10 @@ fn place(
 /// A window over given memory of this rank.
 pub(super) fn create(comm: &ForeignComm, part: Span) -> ForeignResult<Handle> {
     let (base, bytes, mut window) = (part.base().cast(), part.len() as isize, abi::WIN_NULL);
-    let function = functions().win_create;
     // SAFETY: a live communicator; a place for a handle; the promise of `ForeignPart::given`.
-    checked(unsafe { function(base, bytes, 1, abi::INFO_NULL, comm.handle, &raw mut window) })?;
+    called(|mpi| unsafe {
+        (mpi.win_create)(base, bytes, 1, abi::INFO_NULL, comm.handle, &raw mut window)
+    })?;
     returns_errors(window)?;
     Ok(window)
 }
@@ -783,9 +800,10 @@ pub(super) fn create(comm: &ForeignComm, part: Span) -> ForeignResult<Handle> {
 /// A window without memory.
 pub(super) fn create_dynamic(comm: &ForeignComm) -> ForeignResult<Handle> {
     let mut window = abi::WIN_NULL;
-    let function = functions().win_create_dynamic;
     // SAFETY: a live communicator; a place for a handle.
-    checked(unsafe { function(abi::INFO_NULL, comm.handle, &raw mut window) })?;
+    called(|mpi| unsafe {
+        (mpi.win_create_dynamic)(abi::INFO_NULL, comm.handle, &raw mut window)
+    })?;
     returns_errors(window)?;
     Ok(window)
 }
@@ -794,18 +812,18 @@ pub(super) fn create_dynamic(comm: &ForeignComm) -> ForeignResult<Handle> {
 pub(super) fn attach(window: Handle, memory: Span) -> ForeignResult<()> {
     let (start, bytes) = (memory.base().cast(), memory.len() as isize);
     // SAFETY: a live window; the span keeps its memory until it is detached, by the promise of its creator.
-    checked(unsafe { (functions().win_attach)(window, start, bytes) })
+    called(|mpi| unsafe { (mpi.win_attach)(window, start, bytes) })
 }
 
 /// `MPI_Win_detach` of the memory that was attached at `start`.
 pub(super) fn detach(window: Handle, start: *mut u8) -> ForeignResult<()> {
     // SAFETY: a live window, which only compares the address.
-    checked(unsafe { (functions().win_detach)(window, start.cast()) })
+    called(|mpi| unsafe { (mpi.win_detach)(window, start.cast()) })
 }
 
 fn returns_errors(window: Handle) -> ForeignResult<()> {
     let handler = HANDLERS.get().map_or(abi::ERRORS_RETURN, |[_, window]| *window);
-    checked((functions().win_errors)(window, handler))
+    called(|mpi| (mpi.win_errors)(window, handler))
 }
 
 /// Whether operations and stores work on the same copy of the memory.
@@ -813,27 +831,27 @@ pub(super) fn is_unified(window: Handle) -> ForeignResult<bool> {
     let (mut model, mut found) = (null_mut::<c_int>(), 0);
     let place = from_mut(&mut model).cast();
     // SAFETY: a live window; places for an address and an int.
-    checked(unsafe { (functions().win_attribute)(window, abi::WIN_MODEL, place, &raw mut found) })?;
+    called(|mpi| unsafe { (mpi.win_attribute)(window, abi::WIN_MODEL, place, &raw mut found) })?;
     // SAFETY: an existing attribute is the address of an int.
     Ok(found != 0 && unsafe { *model } == abi::WIN_UNIFIED)
 }
 
 /// Reads bytes of a window from byte `at` of the part of `rank` on, at once.
 pub(super) fn read_now(window: Handle, rank: u32, at: u64, to: &mut [u8]) -> ForeignResult<()> {
-    let (n, rank, get) = (to.len() as i64, rank as c_int, functions().get);
+    let (n, rank) = (to.len() as i64, rank as c_int);
     let (to, byte, at) = (to.as_mut_ptr().cast(), abi::BYTE, at as isize);
     // SAFETY: a part in an epoch, which has the bytes; a place for as many until the flush.
-    let issued = checked(unsafe { get(to, n, byte, rank, at, n, byte, window) });
+    let issued = called(|mpi| unsafe { (mpi.get)(to, n, byte, rank, at, n, byte, window) });
     flushed(window, rank);
     issued
 }
 
 /// Writes them.
 pub(super) fn write_now(window: Handle, rank: u32, at: u64, from: &[u8]) -> ForeignResult<()> {
-    let (n, rank, put) = (from.len() as i64, rank as c_int, functions().put);
+    let (n, rank) = (from.len() as i64, rank as c_int);
     let (from, byte, at) = (from.as_ptr().cast(), abi::BYTE, at as isize);
     // SAFETY: a part in an epoch, which has the bytes; a slice until the flush.
-    let issued = checked(unsafe { put(from, n, byte, rank, at, n, byte, window) });
+    let issued = called(|mpi| unsafe { (mpi.put)(from, n, byte, rank, at, n, byte, window) });
     flushed(window, rank);
     issued
 }
@@ -841,14 +859,14 @@ pub(super) fn write_now(window: Handle, rank: u32, at: u64, from: &[u8]) -> Fore
 /// Completes the operations on the part of `target`. If that fails, the other MPI may still access their memory, so
 /// the job ends.
 pub(super) fn flushed(window: Handle, target: c_int) {
-    if let Err(refusal) = checked((functions().flush)(target, window)) {
+    if let Err(refusal) = called(|mpi| (mpi.flush)(target, window)) {
         give_up(&refusal);
     }
 }
 
 /// [`flushed`] for all parts.
 pub(super) fn all_flushed(window: Handle) {
-    if let Err(refusal) = checked((functions().flush_all)(window)) {
+    if let Err(refusal) = called(|mpi| (mpi.flush_all)(window)) {
         give_up(&refusal);
     }
 }
@@ -859,16 +877,18 @@ pub(super) fn add_to_word(window: Handle, rank: u32, index: u64, n: u64) -> Fore
     let at = index as isize * size_of::<u64>() as isize;
     let (from, to) = (from_ref(&n).cast(), from_mut(&mut word).cast());
     let op = if n == 0 { abi::NO_OP } else { abi::op(Op::Sum) };
-    let fetch_and_op = functions().fetch_and_op;
     // SAFETY: a part in an epoch, which has the word; a place for one until the flush below.
-    checked(unsafe { fetch_and_op(from, to, abi::UINT64_T, target, at, op, window) })?;
+    called(|mpi| unsafe { (mpi.fetch_and_op)(from, to, abi::UINT64_T, target, at, op, window) })?;
     flushed(window, target);
     Ok(word)
 }
 
 /// Calls `MPI_Init_thread` of the library `name` and returns the world and the ranks of this node, or a
 /// sentence for the error. Once per process; blocks until every rank has called it.
-pub(crate) fn join(name: &str) -> std::result::Result<(ForeignComm, ForeignComm), String> {
+pub(crate) fn join(
+    name: &str,
+    level: ThreadLevel,
+) -> std::result::Result<(ForeignComm, ForeignComm), String> {
     // SAFETY: the library is an MPI that the user has named or installed, with its initialisers.
     let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(|error| error.to_string())?;
@@ -881,22 +901,25 @@ pub(crate) fn join(name: &str) -> std::result::Result<(ForeignComm, ForeignComm)
         ));
     }
     let mut provided = 0;
+    let (wanted, named) = match level {
+        ThreadLevel::Serialized => (abi::THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"),
+        ThreadLevel::Multiple => {
+            (abi::THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE (ThreadLevel::Serialized needs less)")
+        }
+    };
     // SAFETY: null stands for arguments that are not given; a place for an int.
     let code = unsafe {
-        (found.init_thread)(
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            abi::THREAD_MULTIPLE,
-            &raw mut provided,
-        )
+        (found.init_thread)(std::ptr::null_mut(), std::ptr::null_mut(), wanted, &raw mut provided)
     };
     if code != abi::SUCCESS {
         return Err(refusal(&found, code).text);
     }
-    let (functions, _) = JOINED.get_or_init(|| (found, library));
+    let turn = (level == ThreadLevel::Serialized).then(Mutex::default);
+    let joined = JoinedLibrary { functions: found, _library: library, turn };
+    let JoinedLibrary { functions, .. } = JOINED.get_or_init(|| joined);
     watch_exit()?;
-    if provided < abi::THREAD_MULTIPLE {
-        return Err(format!("{} grants no MPI_THREAD_MULTIPLE", version.trim_end()));
+    if provided < wanted {
+        return Err(format!("{} grants no {named}", version.trim_end()));
     }
     let opened = find_handlers(functions, &version).and_then(|handlers| {
         let _ = HANDLERS.set(handlers);
@@ -919,12 +942,13 @@ pub(crate) fn adopt(name: &str) -> std::result::Result<(u32, u32), String> {
     })?;
     let found = Functions::find(&library)?;
     let version = version(&found);
-    let (functions, _) = JOINED.get_or_init(|| (found, library));
+    let joined = JoinedLibrary { functions: found, _library: library, turn: None };
+    let JoinedLibrary { functions, .. } = JOINED.get_or_init(|| joined);
     let world = || {
         let _ = HANDLERS.set(find_handlers(functions, &version)?);
         let (mut rank, mut size) = (0, 0);
-        checked((functions.comm_rank)(abi::COMM_WORLD, &mut rank))?;
-        checked((functions.comm_size)(abi::COMM_WORLD, &mut size))?;
+        called(|mpi| (mpi.comm_rank)(abi::COMM_WORLD, &mut rank))?;
+        called(|mpi| (mpi.comm_size)(abi::COMM_WORLD, &mut size))?;
         Ok((rank as u32, size as u32))
     };
     world().map_err(|refusal: ForeignError| refusal.text)
@@ -967,7 +991,9 @@ fn watch_exit() -> std::result::Result<(), String> {
         if is_forked() {
             return;
         }
-        let Some((functions, _)) = JOINED.get() else { return end_by_launcher(status.max(1)) };
+        let Some(JoinedLibrary { functions, .. }) = JOINED.get() else {
+            return end_by_launcher(status.max(1));
+        };
         if status == 0 && LEFT.get().is_some() {
             // Other ranks may still access this rank's windows and wait for their sends, which a finalized
             // MPI does not serve. An error shows in what follows.
@@ -1022,6 +1048,8 @@ fn end_by_launcher(status: c_int) {
 #[cold]
 pub(super) fn give_up(why: &ForeignError) -> ! {
     eprintln!("onesided: the MPI underneath cannot complete an operation: {}", why.text);
-    (functions().abort)(abi::COMM_WORLD, 1);
+    if let Some(joined) = JOINED.get() {
+        (joined.functions.abort)(abi::COMM_WORLD, 1);
+    }
     std::process::abort()
 }

@@ -4,8 +4,8 @@ use super::abi::{self, Handle};
 use super::attached::AttachedTables;
 use super::flight::{Effect, Flight};
 use super::library::{
-    ForeignPart, ForeignSource, add_to_word, all_flushed, allocate, allocate_shared, checked,
-    create, create_dynamic, flushed, functions, is_unified, shared_base,
+    ForeignPart, ForeignSource, add_to_word, all_flushed, allocate, allocate_shared, called,
+    create, create_dynamic, flushed, is_unified, shared_base,
 };
 use super::lock::RemoteLock;
 use super::{ForeignComm, ForeignError, ForeignResult};
@@ -125,7 +125,7 @@ impl ForeignWindow {
         }
         let heads = tables.as_ref().map(|tables: &AttachedTables| tables.heads);
         for window in [data, locks].into_iter().chain(notices).chain(heads) {
-            checked((functions().lock_all)(abi::MODE_NOCHECK, window))?;
+            called(|mpi| (mpi.lock_all)(abi::MODE_NOCHECK, window))?;
         }
         let before = vec![before; comm.size as usize].into();
         let flights = (0..comm.size).map(|_| Mutex::default()).collect();
@@ -152,10 +152,10 @@ impl ForeignWindow {
     pub(crate) fn free(&self) -> ForeignResult<()> {
         let heads = self.tables.as_ref().map(|tables| tables.heads);
         let windows = || [self.data, self.locks].into_iter().chain(self.notices).chain(heads);
-        windows().try_for_each(|window| checked((functions().unlock_all)(window)))?;
+        windows().try_for_each(|window| called(|mpi| (mpi.unlock_all)(window)))?;
         (0..self.comm.size).for_each(|rank| self.flight(rank).land());
         for mut window in windows() {
-            checked((functions().win_free)(&mut window))?;
+            called(|mpi| (mpi.win_free)(&mut window))?;
         }
         let _ = self.tables.as_ref().map(|tables| tables.freed(self.comm.rank));
         self.comm.free()
@@ -323,7 +323,7 @@ impl ForeignWindow {
 
     /// `MPI_Win_sync`: orders this rank's copies to and from memory that it shares (MPI-4.1 §12.5.4) and its messages.
     fn order(&self) -> ForeignResult<()> {
-        checked((functions().sync)(self.data))
+        called(|mpi| (mpi.sync)(self.data))
     }
 
     /// An allgather of one byte from each rank; returns them in rank order.

@@ -20,7 +20,7 @@ pub mod waiting;
 
 use crate::Options;
 use clap::ValueEnum;
-use onesided::Universe;
+use onesided::{ThreadLevel, Universe};
 
 /// A program that the driver starts under rmarun, or, of those with another MPI, by its launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
@@ -78,12 +78,23 @@ impl Suite {
     }
 }
 
+/// Beside a program in C that calls `MPI_Init`, one thread at a time, unless MPICH's variable asks for more.
+#[allow(clippy::disallowed_methods, reason = "a variable of another MPI")]
+fn threads(suite: Suite) -> ThreadLevel {
+    let asked = std::env::var("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
+    match (suite, asked.as_deref()) {
+        (_, Ok("MPI_THREAD_MULTIPLE")) => ThreadLevel::Multiple,
+        (Suite::Foreign | Suite::ForeignFar, _) => ThreadLevel::Serialized,
+        _ => ThreadLevel::Multiple,
+    }
+}
+
 /// Runs a suite as one rank of its job.
 pub fn run(suite: Suite, options: &Options) {
     if suite == Suite::Nothing {
         return;
     }
-    let universe = Universe::init().expect("a rank joins its job");
+    let universe = Universe::init_thread(threads(suite)).expect("a rank joins its job");
     let world = universe.world();
     match suite {
         Suite::Moves => moves::run(world, options),

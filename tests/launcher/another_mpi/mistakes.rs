@@ -1,8 +1,8 @@
 //! Jobs that cannot begin, and launchers that do not end: each reports why, and no rank is left.
 
-use super::{example, part, simulated};
+use super::{example, part, relaunched, simulated};
 use crate::support::{mpich, mpiexec, run};
-use onesided::{LockType, Rank, Universe, WindowOptions};
+use onesided::{LockType, Rank, ThreadLevel, Universe, WindowOptions};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -43,14 +43,25 @@ fn a_launcher_of_which_the_library_knows_nothing_is_reported() {
 }
 
 #[test]
-fn a_library_that_admits_one_thread_at_a_time_is_refused() {
-    let Some(library) = simulated::library("serialized") else { return };
-    let mut rank = Command::new(example("hello"));
-    // MPI_THREAD_SERIALIZED.
-    rank.env("PMI_RANK", "0").env("ONESIDED_MPI", library).env("SIMULATED_THREADS", "2048");
-    let outcome = run(&mut rank, "hello");
-    let is_clear = outcome.output.contains("simulated grants no MPI_THREAD_MULTIPLE");
-    assert!(is_clear && !outcome.status.success(), "{}:\n{}", outcome.status, outcome.output);
+fn a_library_that_grants_less_than_is_asked_for_is_refused() {
+    if let Some(part) = part() {
+        let level = if part == "turns" { ThreadLevel::Serialized } else { ThreadLevel::Multiple };
+        let joined = Universe::init_thread(level).map(|universe| universe.world().size());
+        return println!("joined {joined:?}");
+    }
+    let Some(library) = simulated::library("levels") else { return };
+    // MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED.
+    for (part, granted, expected) in [
+        ("threads", "2048", "simulated grants no MPI_THREAD_MULTIPLE (ThreadLevel::Serialized"),
+        ("turns", "1024", "simulated grants no MPI_THREAD_SERIALIZED"),
+        ("turns", "2048", "joined Ok(1)"),
+    ] {
+        let mut launcher = Command::new("env");
+        launcher.env("PMI_RANK", "0").env("ONESIDED_MPI", &library);
+        let outcome = relaunched(launcher.env("SIMULATED_THREADS", granted), part);
+        let shown = format!("{part} of {granted}, {}:\n{}", outcome.status, outcome.output);
+        assert!(outcome.output.contains(expected), "{shown}");
+    }
 }
 
 #[test]

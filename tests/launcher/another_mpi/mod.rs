@@ -17,7 +17,9 @@ mod waits;
 use crate::support::{NODE, Nodes, Outcome, WAYS, is_intel, mpich, mpiexec, mpiexec_on, run};
 use nix::sys::signal::{Signal, raise};
 use onesided::engine::{ExposedBytes, Win};
-use onesided::{Comm, Error, ErrorClass, Group, LockType, Op, Rank, Universe, WindowOptions};
+use onesided::{
+    Comm, Error, ErrorClass, Group, LockType, Op, Rank, ThreadLevel, Universe, WindowOptions,
+};
 use std::borrow::BorrowMut;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -225,10 +227,16 @@ fn add_in_threads(win: Win, at: [u64; 2], do_more: &(impl Fn(&Win) + Sync)) {
     win.free().expect("an end");
 }
 
+/// Part "turns" promises that only one of its threads calls at a time, and breaks that promise.
+fn init_with_threads(part: &str) -> Universe {
+    let level = if part == "turns" { ThreadLevel::Serialized } else { ThreadLevel::Multiple };
+    Universe::init_thread(level).expect("a rank joins its job")
+}
+
 #[test]
 fn threads_of_a_rank_use_a_window_together() {
-    if part().is_some() {
-        let universe = Universe::init().expect("a rank joins its job");
+    if let Some(part) = part() {
+        let universe = init_with_threads(&part);
         let world = universe.world();
         let win = WindowOptions::new().allocate_bytes(world, 16, 8).expect("a window");
         add_in_threads(win, [0, 1], &|_| {});
@@ -252,17 +260,19 @@ fn threads_of_a_rank_use_a_window_together() {
         add_in_threads(win, [there, there + 8], &attach);
         return;
     }
-    succeeds_both_ways(2, "threads");
+    ["threads", "turns"].into_iter().for_each(|part| succeeds_both_ways(2, part));
 }
 
 #[test]
 fn threads_of_a_rank_send_and_receive_at_the_same_time() {
-    if part().is_some() {
-        let universe = Universe::init().expect("a rank joins its job");
+    if let Some(part) = part() {
+        let universe = init_with_threads(&part);
         messages::threads(universe.world()).expect("a program without mistakes");
         return;
     }
-    RANKS.into_iter().for_each(|ranks| succeeds_both_ways(ranks, "threads"));
+    for part in ["threads", "turns"] {
+        RANKS.into_iter().for_each(|ranks| succeeds_both_ways(ranks, part));
+    }
 }
 
 #[track_caller]
