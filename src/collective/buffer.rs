@@ -129,22 +129,23 @@ impl<D: HasDatatype> BufferMut<D> {
     }
 
     /// Replaces the instances by the combination of what the first `ranks` ranks have staged, from byte `first`
-    /// on, in their order.
+    /// on, in their order; that of the rank of `own` is there instead.
     #[inline]
     pub(super) fn take_combined(
         &mut self,
         staged: &Staged<'_>,
         (ranks, first): (u32, u64),
+        own: Option<(u32, &Buffer)>,
         combine: &Combine,
     ) -> Result<()> {
         let combined = match (&combine.function, combine.kind) {
             (None, OpKind::Predefined(op)) if !staged.is_foreign() => {
                 let place = |rank, bytes| staged.place(rank, first, bytes);
-                self.combine_staged(op, staged.segment(), ranks, place)
+                self.combine_staged(op, staged.segment(), ranks, own, place)
             }
             _ => None,
         };
-        combined.unwrap_or_else(|| self.take_by_function(staged, (ranks, first), combine))
+        combined.unwrap_or_else(|| self.take_by_function(staged, (ranks, first), own, combine))
     }
 
     /// The same where contributions have to lie like the instances. This rank has the combination so far.
@@ -153,16 +154,24 @@ impl<D: HasDatatype> BufferMut<D> {
         &mut self,
         staged: &Staged<'_>,
         (ranks, first): (u32, u64),
+        own: Option<(u32, &Buffer)>,
         combine: &Combine,
     ) -> Result<()> {
-        self.take(staged, 0, first)?;
         let mut result = self.held();
+        let take = |into: &mut BufferMut, rank| match own {
+            Some((of, own)) if of == rank => {
+                into.copy_from(own);
+                Ok(())
+            }
+            _ => into.take(staged, rank, first),
+        };
+        take(&mut result, 0)?;
         let lower = result.read();
         let mut small = [0; 8];
         let scratch = scratch_beside(&mut small, lower.count, &lower.datatype);
         let (_memory, mut upper) = scratch.ok_or_else(too_far)?;
         for rank in 1..ranks {
-            upper.take(staged, rank, first)?;
+            take(&mut upper, rank)?;
             upper.combine_with(&lower, combine)?;
             result.copy_from(&upper.read());
         }

@@ -96,11 +96,17 @@ impl Plan<'_> {
         result: Option<BufferMut>,
         combine: Combine,
     ) {
-        let ((call, what), ranks) = (self.piece(), self.ranks);
+        let ((call, what), rank, ranks) = (self.piece(), self.rank, self.ranks);
+        let is_disjoint = result.as_ref().is_some_and(|result| mine.is_disjoint(result));
         self.stage_pieces(self.cut_elements(&mine).map(move |piece| {
             let result = result.as_ref().map(|result| result.part(piece.start, piece.len()));
             let mine = mine.part(piece.start, piece.len());
             let bytes = mine.bytes().unwrap_or(u64::MAX);
+            if let Some(result) = result.as_ref().filter(|_| is_disjoint) {
+                let own = Box::new((rank, mine));
+                let take = Take::CombinedWith(own, ranks, 0, result.clone(), combine.clone());
+                return waiting((call, what), Give::Nothing, take);
+            }
             ShortForm::combining(call, what, ranks, (mine, bytes), result, combine.clone())
         }));
     }
@@ -113,18 +119,29 @@ impl Plan<'_> {
         combine: Combine,
     ) {
         let ((call, what), rank, ranks) = (self.piece(), self.rank as usize, self.ranks);
+        let is_disjoint = mine.is_disjoint(&result);
         let bytes = move |buffer: &Buffer| buffer.bytes().unwrap_or(u64::MAX);
         self.stage_pieces(self.cut_elements(&mine).flat_map(move |piece| {
             let mine = mine.part(piece.start, piece.len());
             let parts = cut(piece.len(), piece.len().div_ceil(ranks as usize));
             let parts = parts.map(|part| result.part(piece.start + part.start, part.len()));
-            let parts: Vec<BufferMut> = parts.collect();
+            let mut parts: Vec<BufferMut> = parts.collect();
             let before = parts[..rank].iter().map(|part| bytes(part.as_read())).sum();
-            let own = parts[rank].clone();
-            let take = Take::Combined(ranks, before, own.clone(), combine.clone());
-            let combined = waiting((call, what), Give::Combined(mine), take);
-            let take = Take::Each(ranks, 0, BufferParts::Listed(parts));
-            [combined, waiting((call, what), Give::One(own.read()), take)]
+            let own = std::mem::replace(&mut parts[rank], BufferMut::empty());
+            let (read, combine) = (own.read(), combine.clone());
+            let (give, take) = match is_disjoint {
+                true => {
+                    let first = parts[..rank].iter().map(BufferMut::count).sum();
+                    let given = mine.part(first, own.count());
+                    let around = first..first + own.count();
+                    let given = Box::new((rank as u32, given));
+                    let take = Take::CombinedWith(given, ranks, before, own, combine);
+                    (Give::CombinedAround(mine, around), take)
+                }
+                false => (Give::Combined(mine), Take::Combined(ranks, before, own, combine)),
+            };
+            let combined = waiting((call, what), give, take);
+            [combined, waiting((call, what), Give::One(read), Take::Others(None, parts))]
         }));
     }
 
@@ -137,13 +154,16 @@ impl Plan<'_> {
     pub(super) fn allgather_by_pieces(&mut self, gives: &Buffer, all: BufferMut) -> Result<()> {
         let (gives, all) = (self.bytes_to_read(gives)?, self.bytes_to_write(all)?);
         let ((call, what), ranks) = (self.piece(), self.ranks);
-        let each = gives.count;
+        let (each, own) = (gives.count, self.rank as usize);
         let pieces = cut(each, self.comm.longest_staged() as usize);
+        let is_there = gives.is_at(&all.part(own * each, each));
         self.stage_pieces(pieces.map(move |piece| {
             let part = |rank| all.part(rank as usize * each + piece.start, piece.len());
-            let parts = BufferParts::Listed((0..ranks).map(part).collect());
-            let give = Give::One(gives.part(piece.start, piece.len()));
-            waiting((call, what), give, Take::Each(ranks, 0, parts))
+            let mut parts: Vec<BufferMut> = (0..ranks).map(part).collect();
+            let given = gives.part(piece.start, piece.len());
+            let own = std::mem::replace(&mut parts[own], BufferMut::empty());
+            let own = (!is_there).then(|| (given.clone(), own));
+            waiting((call, what), Give::One(given), Take::Others(own, parts))
         }));
         Ok(())
     }

@@ -88,6 +88,8 @@ pub(super) enum Give<D = HeldDatatype> {
     One(Buffer<D>),
     /// Elements that others combine.
     Combined(Buffer<D>),
+    /// The same but for some instances in the middle, which no other combines.
+    CombinedAround(Buffer<D>, std::ops::Range<usize>),
     /// Behind a list of where each begins, a `u32` for each rank.
     Listed(Vec<Buffer<D>>),
 }
@@ -101,20 +103,32 @@ pub(super) enum Take<D: Has = HeldDatatype> {
     From(u32, u64, BufferMut<D>),
     /// The contributions of that many ranks, from that byte on.
     Each(u32, u64, BufferParts<BufferMut<D>>),
+    /// Those of all other ranks, whose own part is empty here; that is copied from where it is, if anything.
+    Others(Option<(Buffer<D>, BufferMut<D>)>, Vec<BufferMut<D>>),
     /// The part for this rank, from one rank or from each of that many, which stage lists of parts.
     Listed(std::ops::Range<u32>, u32, BufferParts<BufferMut<D>>),
     /// The combination of the first ranks' contributions from that byte on.
     Combined(u32, u64, BufferMut<D>, D::Combine),
+    /// The same with the own contribution where it is.
+    CombinedWith(Box<OwnPart>, u32, u64, BufferMut<D>, D::Combine),
 }
+
+/// A rank, and its contribution, which it has not staged.
+pub(super) type OwnPart = (u32, Buffer);
 
 impl<D: Has> Take<D> {
     /// The bytes that the program gets, unless it is a list of parts.
     #[cold]
     pub(super) fn bytes(&self) -> u64 {
         let bytes = match self {
-            Take::Nothing | Take::Listed(..) | Take::Each(_, _, BufferParts::Listed(_)) => None,
+            Take::Nothing
+            | Take::Listed(..)
+            | Take::Others(..)
+            | Take::Each(_, _, BufferParts::Listed(_)) => None,
             Take::Each(_, _, BufferParts::Equal(all, _)) => all.as_read().bytes(),
-            Take::From(_, _, into) | Take::Combined(_, _, into, _) => into.as_read().bytes(),
+            Take::From(_, _, into)
+            | Take::Combined(_, _, into, _)
+            | Take::CombinedWith(.., into, _) => into.as_read().bytes(),
         };
         bytes.unwrap_or_default()
     }
@@ -138,7 +152,9 @@ impl Give {
         let bytes = |buffer: &Buffer| buffer.bytes().unwrap_or(u64::MAX);
         let length = match self {
             Give::Nothing => 0,
-            Give::One(buffer) | Give::Combined(buffer) => bytes(buffer),
+            Give::One(buffer) | Give::Combined(buffer) | Give::CombinedAround(buffer, _) => {
+                bytes(buffer)
+            }
             Give::Listed(parts) => {
                 parts.iter().map(bytes).fold(list_bytes(parts.len()), u64::saturating_add)
             }
@@ -150,6 +166,7 @@ impl Give {
     pub(super) fn packed(&self) -> Box<[u8]> {
         match self {
             Give::One(buffer) | Give::Combined(buffer) => buffer.packed(),
+            Give::CombinedAround(buffer, _) => buffer.packed(),
             Give::Nothing | Give::Listed(_) => Box::default(),
         }
     }
@@ -163,9 +180,24 @@ impl<D: HasDatatype> Give<D> {
             Give::Nothing => Ok(()),
             Give::One(buffer) => buffer.pack_into(segment, offset, ReadAs::Copied).map(drop),
             Give::Combined(buffer) => buffer.pack_into(segment, offset, ReadAs::Combined).map(drop),
+            Give::CombinedAround(buffer, own) => write_around(buffer, own, segment, offset),
             Give::Listed(parts) => write_listed(parts, segment, offset),
         }
     }
+}
+
+/// The instances before and behind some of them, each where it is among all.
+#[inline(never)]
+fn write_around<D: HasDatatype>(
+    buffer: &Buffer<D>,
+    own: &std::ops::Range<usize>,
+    segment: &Segment,
+    offset: u64,
+) -> Result<()> {
+    let behind = buffer.part(own.end, buffer.count - own.end);
+    let before = buffer.part(0, own.end).bytes().unwrap_or(u64::MAX);
+    buffer.part(0, own.start).pack_into(segment, offset, ReadAs::Combined)?;
+    behind.pack_into(segment, offset + before, ReadAs::Combined).map(drop)
 }
 
 #[inline(never)]
@@ -187,7 +219,7 @@ impl<D: Has> Take<D> {
             Take::Nothing => Ok(()),
             Take::From(rank, first, into) => into.take(staged, *rank, *first),
             Take::Combined(ranks, first, result, combine) if *ranks > 0 => {
-                result.take_combined(staged, (*ranks, *first), (*combine).borrow())
+                result.take_combined(staged, (*ranks, *first), None, (*combine).borrow())
             }
             _ => self.take_parts(staged),
         }
@@ -198,6 +230,10 @@ impl<D: Has> Take<D> {
             Take::Each(ranks, first, parts) => {
                 (0..*ranks).try_for_each(|rank| parts.of(rank).take(staged, rank, *first))
             }
+            Take::Others(own, parts) => {
+                own.iter_mut().for_each(|(from, to)| to.copy_from(from));
+                (0..).zip(parts).try_for_each(|(rank, part)| part.take(staged, rank, 0))
+            }
             Take::Listed(ranks, own, parts) => ranks.clone().try_for_each(|rank| {
                 let mut first = 0u32;
                 let to = bytemuck::bytes_of_mut(&mut first);
@@ -205,6 +241,11 @@ impl<D: Has> Take<D> {
                 let part = if ranks.len() == 1 { 0 } else { rank };
                 parts.of(part).take(staged, rank, first.into())
             }),
+            Take::CombinedWith(own, ranks, first, result, combine) => {
+                let (rank, own) = &**own;
+                let own = Some((*rank, own));
+                result.take_combined(staged, (*ranks, *first), own, (*combine).borrow())
+            }
             Take::Nothing | Take::From(..) | Take::Combined(..) => Ok(()),
         }
     }

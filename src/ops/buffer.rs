@@ -776,6 +776,14 @@ impl Buffer {
     pub(crate) fn is_at(&self, other: &BufferMut) -> bool {
         self.start == other.0.start
     }
+
+    /// Whether it has no memory in common with another one, both of elements of predefined datatypes.
+    pub(crate) fn is_disjoint(&self, other: &BufferMut) -> bool {
+        let range = |buffer: &Buffer| {
+            0..buffer.datatype.datatype().extent().saturating_mul(buffer.count as i64)
+        };
+        are_far((self.start, &range(self)), (other.0.start, &range(&other.0)))
+    }
 }
 
 impl<'d> Buffer<&'d CommittedDatatype> {
@@ -988,20 +996,26 @@ impl<D: HasDatatype> BufferMut<D> {
     }
 
     /// Replaces the elements by the combination by `op` of those that each of the first `ranks` ranks, one or
-    /// more, has staged, in their order. `place`: where as many bytes of a rank are in the segment. `None` if
-    /// the elements are not of one predefined datatype, or are staged without their padding.
+    /// more, has staged, in their order; that of the rank of `own` is there instead. `place`: where as many bytes of a rank
+    /// are in the segment. `None` if the elements are not of one predefined datatype, or are staged without their padding.
     #[inline]
     pub(crate) fn combine_staged(
         &mut self,
         op: Op,
         segment: &Segment,
         ranks: u32,
+        own: Option<(u32, &Buffer)>,
         place: impl Fn(u32, u64) -> Result<u64>,
     ) -> Option<Result<()>> {
         let (bytes, result) = (self.bytes()?, self.origin_mut());
         let datatype = result.layout.uniform().filter(|datatype| !datatype.is_padded())?;
+        let is_like = |own: &&Buffer| own.plain() == Some(bytes);
+        let own = match own {
+            Some((rank, own)) => (rank, Some(own).filter(is_like)?.start),
+            None => NO_OWN,
+        };
         let place = |rank| place(rank, bytes);
-        Some(datatype.visit(StagedElements { op, result, segment, ranks, place, bytes }))
+        Some(datatype.visit(StagedElements { op, result, segment, ranks, own, place, bytes }))
     }
 
     /// Replaces the entries by as many packed bytes as they have.
@@ -1017,21 +1031,36 @@ struct StagedElements<'d, F> {
     result: OriginMut<'d>,
     segment: &'d Segment,
     ranks: u32,
+    /// A rank, or none of them, and where its bytes are.
+    own: (u32, *const u8),
     place: F,
     bytes: u64,
 }
+
+/// No rank has its contribution anywhere but in the segment.
+const NO_OWN: (u32, *const u8) = (u32::MAX, std::ptr::null());
+/// Bytes of which the contributions of all ranks are combined at once, in the nearest cache.
+const COMBINED_AT_ONCE: usize = 8 << 10;
 
 impl<F: Fn(u32) -> Result<u64>> Visitor for StagedElements<'_, F> {
     type Output = Result<()>;
 
     #[inline]
     fn visit<E: Element>(self) -> Result<()> {
-        let StagedElements { op, mut result, segment, ranks, place, bytes } = self;
+        let StagedElements { op, mut result, segment, ranks, own, place, bytes } = self;
         let Some(operation) = E::operation(op) else { return Err(undefined::<E>(op)) };
+        let start = |rank| match own {
+            (of, start) if of == rank => Ok(start),
+            _ => segment
+                .mapping()
+                .at(place(rank)?, bytes)
+                .map(<*mut u8>::cast_const)
+                .ok_or_else(no_offset),
+        };
         if let Some(into) = result.single::<E>() {
             let element = |rank| {
-                let start = segment.mapping().at(place(rank)?, bytes).ok_or_else(no_offset)?;
-                // SAFETY: by `at`, the bytes of one element.
+                let start = start(rank)?;
+                // SAFETY: by `at`, or the promise for `own`, the bytes of one element.
                 Ok::<E, Error>(unsafe { load(start) })
             };
             let mut all = element(0)?;
@@ -1042,30 +1071,54 @@ impl<F: Fn(u32) -> Result<u64>> Visitor for StagedElements<'_, F> {
             return Ok(());
         }
         let range = result.layout.known_range().ok_or_else(no_offset)?;
-        let (elements, plain) = (bytes as usize / size_of::<E>(), result.layout.plain());
+        let to = result.start;
+        let far = |rank| {
+            // Places in the segment may be damaged.
+            let is_far = |start| are_far((start, &(0..bytes as i64)), (to, &range));
+            start(rank)
+                .and_then(|start| Some(start).filter(|start| is_far(*start)).ok_or_else(no_offset))
+        };
+        let elements = bytes as usize / size_of::<E>();
+        if result.layout.plain().is_some() {
+            // SAFETY: by `at`, or the promise for `own`; the first obligation of `OriginMut::new`; by `far`.
+            return unsafe { combine_blocks(operation, ranks, far, to.cast(), elements) };
+        }
         for rank in 0..ranks {
-            let start = segment.mapping().at(place(rank)?, bytes).ok_or_else(no_offset)?;
-            if !are_far((start, &(0..bytes as i64)), (result.start, &range)) {
-                // Places in the segment may be damaged.
-                return Err(no_offset());
-            }
-            if rank == 0 && plain.is_some() {
-                // SAFETY: by `at`; the first obligation of `OriginMut::new`; they do not overlap.
-                unsafe { copy(start, result.start, bytes as usize) };
-                continue;
-            }
+            let start = far(rank)?;
             let replace = E::operation(Op::Replace).filter(|_| rank == 0);
             let operation = replace.unwrap_or(operation);
-            if plain.is_some() {
-                // SAFETY: by `at`; the first obligation of `OriginMut::new`; they do not overlap.
-                unsafe { combine(operation, start.cast(), result.start.cast(), elements) };
-            } else {
-                let layout = Layout::of_slice::<E>(elements);
-                result.combine(operation, &Origin::of_bytes(start.cast_const(), layout));
-            }
+            result.combine(operation, &Origin::of_bytes(start, Layout::of_slice::<E>(elements)));
         }
         Ok(())
     }
+}
+
+/// Replaces `n` elements at `to` by the combination of those from where each of the ranks has them, in their order.
+///
+/// # Safety
+/// `n` elements are valid where `from` returns, for reads, and at `to`, for reads and writes; no other thread accesses those
+/// at `to`, and the two do not overlap. They need not be aligned.
+unsafe fn combine_blocks<E: Element>(
+    operation: &Operation<E>,
+    ranks: u32,
+    from: impl Fn(u32) -> Result<*const u8>,
+    to: *mut E,
+    n: usize,
+) -> Result<()> {
+    let most = COMBINED_AT_ONCE / size_of::<E>();
+    for first in (0..n).step_by(most) {
+        let (n, to) = (most.min(n - first), to.wrapping_add(first));
+        for rank in 0..ranks {
+            let from = from(rank)?.cast::<E>().wrapping_add(first);
+            match rank {
+                // SAFETY: the caller's obligations; the elements from `first` on are among them.
+                0 => unsafe { copy(from.cast(), to.cast(), n * size_of::<E>()) },
+                // SAFETY: the same.
+                _ => unsafe { combine(operation, from, to, n) },
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Memory that belongs to a collective. When it is dropped, large memory is used again, because the kernel

@@ -2,8 +2,8 @@
 
 use crate::support::{needs_rmarun, spmd};
 use onesided::{
-    Access, Comm, Comparison, Complex, DoubleInt, Element, Error, ErrorClass, Op, Rank, Result,
-    Window, WindowOptions,
+    Access, Comm, Comparison, Complex, DoubleInt, Element, Error, ErrorClass, Located, Op, Rank,
+    Result, Window, WindowOptions,
 };
 use std::fmt::Debug;
 
@@ -83,6 +83,12 @@ fn reductions_are_what_their_operations_say() {
         reduced::<f32>(world, Op::Sum, |k| 1.0 / (k as f32 + 0.7), |a, b| a + b);
         let one = |k: u32| Complex::new(k as f32, 1.0);
         reduced::<Complex<f32>>(world, Op::Sum, one, |a, b| Complex::new(a.re + b.re, a.im + b.im));
+        // The lowest index of the largest number; elements have padding.
+        let pair = |k: u32| DoubleInt::new(f64::from(k % 5), k as i32);
+        reduced::<DoubleInt>(world, Op::Maxloc, pair, |a, b| {
+            let place = |pair: DoubleInt| (pair.value(), -pair.index());
+            if place(a) >= place(b) { a } else { b }
+        });
         let me = world.rank().0 as i32;
         let pair = [DoubleInt::new(f64::from(me % 2), me)];
         let best = world.allreduce(&pair, Op::Maxloc).unwrap();
