@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::comm::{CollectiveEntry, Comm, Description, Staged};
 use crate::datatype::CommittedDatatype;
 use crate::error::Result;
+use crate::shm::ReadAs;
 use std::panic::Location;
 
 /// What a collective does on this rank.
@@ -188,7 +189,11 @@ impl<D: Has> ShortForm<D> {
         let what = ringing.as_ref().unwrap_or(&self.what);
         entry.arrive(comm, what, length, |segment, offset| {
             if length as u64 <= comm.longest_staged() {
-                self.give.write(segment, offset)
+                let read_as = match self.awaits {
+                    Awaits::All => ReadAs::Exchanged,
+                    Awaits::One(_) | Awaits::None => ReadAs::Copied,
+                };
+                self.give.write(segment, offset, read_as)
             } else {
                 Ok(())
             }

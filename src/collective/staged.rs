@@ -173,15 +173,15 @@ impl Give {
 }
 
 impl<D: HasDatatype> Give<D> {
-    /// Copies it to `offset` of the segment, where it fits.
+    /// Copies it to `offset` of the segment, where it fits. `read_as`: what others do with it, unless they combine it.
     #[inline]
-    pub(super) fn write(&self, segment: &Segment, offset: u64) -> Result<()> {
+    pub(super) fn write(&self, segment: &Segment, offset: u64, read_as: ReadAs) -> Result<()> {
         match self {
             Give::Nothing => Ok(()),
-            Give::One(buffer) => buffer.pack_into(segment, offset, ReadAs::Copied).map(drop),
+            Give::One(buffer) => buffer.pack_into(segment, offset, read_as).map(drop),
             Give::Combined(buffer) => buffer.pack_into(segment, offset, ReadAs::Combined).map(drop),
             Give::CombinedAround(buffer, own) => write_around(buffer, own, segment, offset),
-            Give::Listed(parts) => write_listed(parts, segment, offset),
+            Give::Listed(parts) => write_listed(parts, segment, offset, read_as),
         }
     }
 }
@@ -201,12 +201,17 @@ fn write_around<D: HasDatatype>(
 }
 
 #[inline(never)]
-fn write_listed<D: HasDatatype>(parts: &[Buffer<D>], segment: &Segment, offset: u64) -> Result<()> {
+fn write_listed<D: HasDatatype>(
+    parts: &[Buffer<D>],
+    segment: &Segment,
+    offset: u64,
+    read_as: ReadAs,
+) -> Result<()> {
     let mut begins = Vec::with_capacity(parts.len());
     let mut next = list_bytes(parts.len());
     for part in parts {
         begins.push(next as u32);
-        next += part.pack_into(segment, offset + next, ReadAs::Copied)?;
+        next += part.pack_into(segment, offset + next, read_as)?;
     }
     segment.mapping().write(offset, bytemuck::cast_slice(&begins))
 }

@@ -18,7 +18,7 @@ const CLASSES: [usize; 3] = [0, 32 << 10, 512 << 10];
 /// In each class a rank streams if writing through the caches takes more than that many halves of the time. The longest data
 /// do not fit the writer's own cache. Most of them are in one that it shares with a near reader before that reads them.
 const HALVES: [u32; CLASSES.len()] = [3, 3, 5];
-/// The same for data that the reader combines, in every class.
+/// The same for data that the reader combines, in every class, and for short data that the reader gives as much for.
 const HALVES_COMBINED: u32 = 8;
 /// The first writes of a class go either way, and all are timed.
 const FIRST: u32 = 32;
@@ -33,6 +33,8 @@ const ASKED: u32 = 256;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReadAs {
     Copied,
+    /// It copies them, and this rank waits for what the reader gives at the same time.
+    Exchanged,
     /// It combines the elements one by one, and so waits for memory longer.
     Combined,
 }
@@ -88,7 +90,8 @@ impl Paces {
         }
         let class = class(bytes);
         let halves = match read_as {
-            ReadAs::Copied => HALVES[class],
+            ReadAs::Exchanged if class == 0 => HALVES_COMBINED,
+            ReadAs::Copied | ReadAs::Exchanged => HALVES[class],
             ReadAs::Combined => HALVES_COMBINED,
         };
         let (streams, is_timed) = self.classes[class].next(halves);
