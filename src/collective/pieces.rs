@@ -14,8 +14,12 @@ use std::ops::Range;
 
 /// `count` instances in the fewest nearly equal parts of at most `most`.
 fn cut(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
-    let (parts, wide) = (count.div_ceil(most), count as u128);
-    let start = move |k: usize| (wide * k as u128 / parts as u128) as usize;
+    divided(count, count.div_ceil(most))
+}
+
+/// `count` instances in that many nearly equal parts.
+fn divided(count: usize, parts: usize) -> impl Iterator<Item = Range<usize>> {
+    let start = move |k: usize| (count as u128 * k as u128 / parts as u128) as usize;
     (0..parts).map(move |k| start(k)..start(k + 1))
 }
 
@@ -123,7 +127,7 @@ impl Plan<'_> {
         let bytes = move |buffer: &Buffer| buffer.bytes().unwrap_or(u64::MAX);
         self.stage_pieces(self.cut_elements(&mine).flat_map(move |piece| {
             let mine = mine.part(piece.start, piece.len());
-            let parts = cut(piece.len(), piece.len().div_ceil(ranks as usize));
+            let parts = divided(piece.len(), ranks as usize);
             let parts = parts.map(|part| result.part(piece.start + part.start, part.len()));
             let mut parts: Vec<BufferMut> = parts.collect();
             let before = parts[..rank].iter().map(|part| bytes(part.as_read())).sum();

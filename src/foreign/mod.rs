@@ -27,6 +27,8 @@
 //!    returns. Before it, this rank's updates of the same bytes that are under way are flushed; synchronisation calls
 //!    `MPI_Win_sync`, which orders copies and messages (MPI-4.1 §12.5.4). Updates stay the other MPI's, because ranks
 //!    of other nodes may update the same elements.
+//! 8. Calls of the other MPI go through `called`, in which the threads of a rank take turns if the program has asked for
+//!    [`ThreadLevel::Serialized`]. A turn ends with the call, so a rank that waits by tests and probes leaves it to others.
 
 mod abi;
 mod attached;
