@@ -40,9 +40,10 @@ use Rule::{Conflict as C, Fine as F, SameDatatype as S};
 const ALL: [AccessKind; 8] = [Put, Get, Update, Fetch, Load, Store, Source, Result];
 
 /// Those of the table.
+#[cfg(test)]
 pub(crate) const KINDS: [AccessKind; 6] = [Put, Get, Update, Fetch, Load, Store];
 
-/// Rows and columns in the order of [`KINDS`].
+/// Rows and columns in the order of [`ALL`].
 const TABLE: [[Rule; 6]; 6] = [
     [C, C, C, C, C, C],
     [C, F, C, F, F, C],
@@ -51,6 +52,26 @@ const TABLE: [[Rule; 6]; 6] = [
     [C, F, C, F, F, C],
     [C, C, C, C, C, C],
 ];
+
+/// [`AccessKind::replaces`] of accumulates of different datatypes, and of one datatype.
+const REPLACES: [[[bool; 6]; 6]; 2] = [replacing(false), replacing(true)];
+
+const fn replacing(of_one_datatype: bool) -> [[bool; 6]; 6] {
+    let mut all = [[true; 6]; 6];
+    let mut pair = 0;
+    while pair < 36 {
+        let (own, earlier, mut third) = (pair / 6, pair % 6, 0);
+        while third < 6 {
+            all[own][earlier] &= match (TABLE[own][third], TABLE[earlier][third]) {
+                (S, S) => of_one_datatype,
+                (own, other) => own as u8 >= other as u8,
+            };
+            third += 1;
+        }
+        pair += 1;
+    }
+    all
+}
 
 impl AccessKind {
     #[inline]
@@ -112,11 +133,9 @@ impl AccessKind {
 
     /// Whether an access that conflicts with `earlier` also conflicts with this one, given that this one is
     /// ordered behind it. Then `earlier` need not be known any more.
+    #[inline]
     pub(crate) fn replaces(self, earlier: AccessKind, of_one_datatype: bool) -> bool {
-        KINDS.iter().all(|third| match (self.rule(*third), earlier.rule(*third)) {
-            (S, S) => of_one_datatype,
-            (own, other) => own >= other,
-        })
+        REPLACES[usize::from(of_one_datatype)][self.row() as usize][earlier.row() as usize]
     }
 }
 
@@ -158,5 +177,15 @@ mod tests {
         }
         assert!(Update.replaces(Update, true) && !Update.replaces(Update, false));
         assert!(!Update.replaces(Get, true) && Update.replaces(Fetch, true));
+        for (own, earlier) in ALL.iter().flat_map(|a| ALL.iter().map(move |b| (*a, *b))) {
+            for is_one in [false, true] {
+                let replaces =
+                    KINDS.iter().all(|third| match (own.rule(*third), earlier.rule(*third)) {
+                        (S, S) => is_one,
+                        (own, other) => own >= other,
+                    });
+                assert_eq!(own.replaces(earlier, is_one), replaces, "{own:?} {earlier:?}");
+            }
+        }
     }
 }
