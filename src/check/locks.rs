@@ -12,7 +12,7 @@ use super::stores::in_one_page;
 use super::window::{ByteRun, CheckedWindow};
 use crate::prim::Waiter;
 use crate::shm::{PageWords, PartWords};
-use crate::sync::{Line, RobustExclusion};
+use crate::sync::{Line, RobustExclusion, RobustGuard};
 
 impl CheckedWindow {
     /// Runs `f` while no other rank accesses the pages of a part that some runs lie in. Blocks while one does. `None` if the
@@ -27,7 +27,8 @@ impl CheckedWindow {
         let part = &self.parts[target as usize];
         let set = if self.has_one_lock { 1 } else { locks_of(runs) };
         if set & (set - 1) == 0 {
-            return alone_with_one(&part.pages[set.trailing_zeros() as usize], waiter, f);
+            let _alone = begin_alone(&part.pages[set.trailing_zeros() as usize], waiter)?;
+            return Some(f());
         }
         if part.is_awaited.load() != 0 {
             waiter.backoff.hold_off(0, || part.is_awaited.load() != 0);
@@ -60,15 +61,14 @@ impl CheckedWindow {
     }
 }
 
-/// Runs `f` with the lock of some pages, unless the job ends.
+/// Takes the lock of some pages, until the returned value is dropped; `None` if the job ends.
 #[inline]
-pub(super) fn alone_with_one<R>(
-    lock: &Line<RobustExclusion>,
+pub(super) fn begin_alone<'l>(
+    lock: &'l Line<RobustExclusion>,
     waiter: &Waiter<'_>,
-    f: impl FnOnce() -> R,
-) -> Option<R> {
+) -> Option<RobustGuard<'l>> {
     lock.0.hold_off(waiter);
-    lock.0.run(SITES, waiter, |_| f()).ok()
+    lock.0.begin(SITES, waiter).ok().map(|(_, inside)| inside)
 }
 
 /// A bit for each lock of the pages that some runs lie in.

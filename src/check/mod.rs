@@ -51,18 +51,19 @@ pub(crate) use window::{AccessedBytes, ByteRun, CheckedWindow, ConcurrentOps, Wi
 use crate::call::Call;
 use crate::error::Result;
 use crate::mixer::Mixer;
-use crate::prim::{Site, Waiter, Word64, has_binding};
+use crate::prim::{Site, Waiter, Word32, Word64, has_binding};
 use crate::shm::{
-    ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords, Placed,
-    PlacedSlice, Segment, SiteWords,
+    BiasedGuard, BiasedMutex, ChainWords, CheckTables, CheckWords, ConflictWords, FreeList,
+    MoreOperationWords, OperationWords, Placed, PlacedSlice, Segment, SiteWords,
 };
 use crate::sync::clock;
 use recent::{RecentCall, RecentOperations};
+use shadow::ElementChange;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::panic::Location;
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use threads::Threads;
 
 /// The MEM_SYNCs of the lock of the tables: the words that it guards are the segment's, as those of the
@@ -101,6 +102,9 @@ const MOST_DONE: usize = 1024;
 /// Free operations that a rank takes from the table together, and of which it keeps twice as many at most.
 const SPARE: usize = 32;
 
+/// Operations whose entries are counted later: one for each remainder of the number.
+const FORGOTTEN: usize = 16;
+
 /// What this process needs for the check.
 pub(crate) struct Checker {
     rank: u32,
@@ -112,6 +116,8 @@ pub(crate) struct Checker {
     sites: PlacedSlice<SiteWords>,
     conflicts: PlacedSlice<ConflictWords>,
     operations: PlacedSlice<OperationWords>,
+    more_of_operations: PlacedSlice<MoreOperationWords>,
+    free_operations: PlacedSlice<Word32>,
     chains: PlacedSlice<ChainWords>,
     /// For each rank what its threads know together.
     known: PlacedSlice<Word64>,
@@ -119,7 +125,7 @@ pub(crate) struct Checker {
     ranks: usize,
     /// Numbers of a clock: one for each slot of each rank, those of the first slots first.
     clocks: usize,
-    state: Mutex<CheckState>,
+    state: BiasedMutex<CheckState>,
     own_accesses: own::OwnAccesses,
 }
 
@@ -140,6 +146,8 @@ struct CheckState {
     closed: Vec<u32>,
     /// Free operations that only this rank takes.
     spare: Vec<u32>,
+    /// Operations that granules name no more, with the number of entries, which are counted later.
+    forgotten: [(u32, u32); FORGOTTEN],
     /// The numbers of the program's lines, by their addresses.
     sites: Numbers<usize>,
     /// The same of calls at them, as texts.
@@ -184,8 +192,12 @@ struct OpenKey {
 }
 
 impl Checker {
-    /// The checker of a rank, if its job is checked.
-    pub(crate) fn join(segment: &Arc<Segment>, rank: u32) -> Result<Option<Box<Checker>>> {
+    /// The checker of a rank, if its job is checked. `may_prefer`: a mutex may be biased to this thread.
+    pub(crate) fn join(
+        segment: &Arc<Segment>,
+        rank: u32,
+        may_prefer: bool,
+    ) -> Result<Option<Box<Checker>>> {
         let Some(tables) = segment.layout().check else { return Ok(None) };
         let (is_late, is_separate) = (segment.layout().is_late, segment.layout().is_separate);
         let [ranks, clocks] = [segment.layout().ranks, segment.layout().clocks].map(|n| n as usize);
@@ -198,6 +210,7 @@ impl Checker {
             unpublished: Vec::new(),
             closed: Vec::new(),
             spare: Vec::new(),
+            forgotten: [(0, 0); FORGOTTEN],
             sites: Numbers::default(),
             calls: Numbers::default(),
             lines: HashMap::new(),
@@ -208,6 +221,7 @@ impl Checker {
             requests: requests::OpenRequests::default(),
             attached: Vec::new(),
         };
+        let most_operations = tables.most_operations as usize;
         let checker = Checker {
             rank,
             is_late,
@@ -215,12 +229,14 @@ impl Checker {
             words: segment.place(tables.words)?,
             sites: segment.place_all(tables.sites, CheckTables::SITES as usize)?,
             conflicts: segment.place_all(tables.conflicts, CheckTables::CONFLICTS as usize)?,
-            operations: segment.place_all(tables.operations, tables.most_operations as usize)?,
+            operations: segment.place_all(tables.operations, most_operations)?,
+            more_of_operations: segment.place_all(tables.more_of_operations, most_operations)?,
+            free_operations: segment.place_all(tables.free_operations, most_operations)?,
             chains: segment.place_all(tables.chains, tables.most_chains as usize)?,
             known: segment.place_all(tables.known, ranks * clocks)?,
             ranks,
             clocks,
-            state: Mutex::new(state),
+            state: BiasedMutex::new(state, may_prefer),
             own_accesses: own::OwnAccesses::new(clocks / ranks),
         };
         checker.know_own(&checker.lock_state().threads);
@@ -229,12 +245,23 @@ impl Checker {
 
     /// The state, in which this thread is the present one.
     #[inline]
-    fn state(&self) -> MutexGuard<'_, CheckState> {
+    fn state(&self) -> BiasedGuard<'_, CheckState> {
         let mut state = self.lock_state();
         if state.threads.enter() {
             self.entered(&state);
         }
         state
+    }
+
+    /// [`Checker::state`] for `f`, which does not use it again.
+    #[inline(always)]
+    fn with_state<R>(&self, f: impl FnOnce(&mut CheckState) -> R) -> R {
+        self.state.with(|state| {
+            if state.threads.enter() {
+                self.entered(state);
+            }
+            f(state)
+        })
     }
 
     /// The windows of this rank.
@@ -243,8 +270,8 @@ impl Checker {
     }
 
     #[inline]
-    fn lock_state(&self) -> MutexGuard<'_, CheckState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_state(&self) -> BiasedGuard<'_, CheckState> {
+        self.state.lock()
     }
 
     /// Numbers of a clock.
@@ -278,13 +305,29 @@ impl Checker {
         self.published(state);
     }
 
+    /// [`Checker::raise`] of one group of words of a window, in which the clock may be already: `raised` is [`Threads::changes`]
+    /// at the latest time.
+    #[inline]
+    fn raise_again(&self, state: &mut CheckState, at: &[Word64], raised: &Word64) {
+        if state.threads.changes() != Some(raised.load()) {
+            clock::raise(at, &state.threads.clock()[..self.width()]);
+            raised.store(state.threads.changes().unwrap_or_default());
+        }
+        self.published(state);
+    }
+
     /// From now on this rank knows what the ranks knew that have published to these words.
     pub(crate) fn merge<'w>(&self, all: impl IntoIterator<Item = &'w [Word64]>) {
-        let (mut state, row, width) = (self.state(), self.row(self.rank), self.width());
-        let clock = &mut state.threads.clock_mut()[..width];
-        for at in all {
-            clock::merge(clock, at, |number, other| clock::raise_one(&row[number], other));
-        }
+        let (row, width) = (self.row(self.rank), self.width());
+        self.with_state(|state| {
+            for at in all {
+                if clock::knows(&state.threads.clock()[..width], at) {
+                    continue;
+                }
+                let clock = &mut state.threads.clock_mut()[..width];
+                clock::merge(clock, at, |number, other| clock::raise_one(&row[number], other));
+            }
+        });
     }
 
     /// What this thread does from now on has not been published.
@@ -333,16 +376,18 @@ impl Checker {
         let all = open.iter().chain(done.iter().map(|(key, number)| (key, number)));
         for (_, number) in all.filter(|(key, _)| key.slot != slot && is_one(key)) {
             let operation = self.operation_at(*number);
-            if !is_known(operation.issued.load()) || operation.completions().any(is_known) {
+            if !is_known(operation.issued.load())
+                || operation.completions(self.more_at(*number)).any(is_known)
+            {
                 continue;
             }
-            if !operation.complete_by_other(stamp) {
+            if !operation.complete_by_other(self.more_at(*number), stamp) {
                 operation.is_settled.store(1);
             }
         }
         // The next operation of that line is another one.
         let is_complete = |_: &OpenKey, number: &mut u32| {
-            self.operation_at(*number).completions().next().is_some()
+            self.operation_at(*number).completions(self.more_at(*number)).next().is_some()
         };
         done.extend(open.extract_if(is_complete));
         recent.clear();
@@ -467,7 +512,11 @@ impl Checker {
             }
             return Some(number);
         }
-        let closed = state.closed.extract_if(.., |closed| self.release(*closed, 1));
+        let is_free = |number: &mut u32| {
+            let held = self.operation_at(*number).end_holding();
+            self.release(*number, held.wrapping_add(1))
+        };
+        let closed = state.closed.extract_if(.., is_free);
         let freed: Vec<_> = closed.collect();
         state.closed.clear();
         self.free_all(state, waiter, &freed);
@@ -476,9 +525,9 @@ impl Checker {
         operation.rank.store(self.rank);
         operation.what.store(what);
         operation.site.store(site);
-        operation.entries.store(1);
         operation.issued.store(self.stamp(&mut state.threads));
-        operation.begin();
+        operation.begin(self.more_at(number));
+        operation.hold();
         operation.window.store(at);
         operation.by.store(window);
         let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };
@@ -500,6 +549,7 @@ impl Checker {
                 state.spare.extend(more.map_while(|_| self.take_operation()));
             };
             self.exclusively(waiter, take)?;
+            state.spare.iter().for_each(|number| self.operation_at(*number).rank.expect_update());
         }
         state.spare.pop()
     }
@@ -520,14 +570,29 @@ impl Checker {
 
     /// Takes a record of an operation. Under the lock.
     fn take_operation(&self) -> Option<u32> {
-        let next = |number: u32| self.operation_at(number).entries.load();
-        self.take(&self.words.operations, self.operations.len(), next)
+        let (list, records) = (&self.words.operations, self.operations.len());
+        // As in `at`, there may be numbers that the table does not have.
+        let free = (list.free.load() as usize).min(records);
+        for at in (0..free).rev() {
+            list.free.store(at as u32);
+            let number = self.free_operations[at].load();
+            if (1..records).contains(&(number as usize)) {
+                return Some(number);
+            }
+        }
+        self.take_new(list, records)
     }
 
     /// The record of an operation.
     #[inline]
     fn operation_at(&self, number: u32) -> &OperationWords {
         self.at(&self.operations, number)
+    }
+
+    /// The rest of it.
+    #[inline]
+    fn more_at(&self, number: u32) -> &MoreOperationWords {
+        self.at(&self.more_of_operations, number)
     }
 
     /// The record of more entries.
@@ -552,6 +617,11 @@ impl Checker {
             list.free.store(next(free));
             return Some(free);
         }
+        self.take_new(list, records)
+    }
+
+    /// Takes a record that has never been in use. Under the lock.
+    fn take_new(&self, list: &FreeList, records: usize) -> Option<u32> {
         let number = list.used.load().saturating_add(1);
         if number as usize >= records {
             self.words.is_full.store(1);
@@ -569,15 +639,54 @@ impl Checker {
     /// As many entries less name the operation. Returns whether none does, so that it is to be freed.
     fn release(&self, number: u32, entries: u32) -> bool {
         let operation = self.operation_at(number);
-        operation.entries.fetch_sub(entries) == entries && operation.completions().next().is_some()
+        let is_complete = || operation.completions(self.more_at(number)).next().is_some();
+        operation.entries.fetch_sub(entries) == entries && is_complete()
+    }
+
+    /// Counts how an access of one granule by an open operation has changed its words.
+    #[inline]
+    fn count(
+        &self,
+        (state, waiter): (&mut CheckState, &Waiter<'_>),
+        number: u32,
+        change: &ElementChange,
+    ) {
+        if change.is_new {
+            self.operation_at(number).take_held();
+        }
+        for number in change.forgotten.into_iter().filter(|number| *number != 0) {
+            let known = &mut state.forgotten[number as usize % FORGOTTEN];
+            if known.0 == number {
+                known.1 += 1;
+                continue;
+            }
+            let (before, entries) = std::mem::replace(known, (number, 1));
+            if entries != 0 && self.release(before, entries) {
+                self.free_all(state, waiter, &[before]);
+            }
+        }
+    }
+
+    /// All that this rank's accesses have changed is counted. Before a window is freed, whose operations then are.
+    fn count_all(&self, waiter: &Waiter<'_>) {
+        let state = &mut *self.state();
+        let forgotten = std::mem::take(&mut state.forgotten);
+        let freed = forgotten
+            .iter()
+            .filter(|(number, entries)| *entries != 0 && self.release(*number, *entries));
+        let freed: Vec<_> = freed.map(|(number, _)| *number).collect();
+        self.free_all(state, waiter, &freed);
     }
 
     /// An operation that no entry names is reused from now on. Under the lock.
     fn free(&self, number: u32) {
         let (operation, list) = (self.operation_at(number), &self.words.operations);
         operation.window.store(0);
-        operation.entries.store(list.free.load());
-        list.free.store(number);
+        let free = list.free.load();
+        if let Some(word) = self.free_operations.get(free as usize) {
+            word.store(number);
+            list.free.store(free + 1);
+        }
     }
 
     /// The number of the last operation that has been in use.

@@ -22,13 +22,14 @@ impl CheckedWindow {
             failed.iter().map(|rank| self.world[*rank as usize]).collect();
         // If the job ends, so does the check.
         let _ = checker.words.lock.0.run(SITES, waiter, |_| {
-            for operation in &checker.operations[1..=checker.used_operations()] {
+            for number in 1..=checker.used_operations() as u32 {
+                let operation = checker.operation_at(number);
                 if operation.window.load() == self.block
                     && failed_in_job.contains(&operation.rank.load())
                 {
                     operation.issued.store(ALWAYS);
                     operation.completed.store(ALWAYS);
-                    operation.publish(ALWAYS);
+                    operation.publish(checker.more_at(number), ALWAYS);
                 }
             }
         });

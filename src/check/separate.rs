@@ -78,7 +78,7 @@ impl CheckedWindow {
         let stamp = checker.stamp(&mut state.threads);
         let CheckState { unpublished, closed, .. } = state;
         for (_, number) in unpublished.extract_if(.., |(window, _)| *window == self.block) {
-            checker.operation_at(number).publish(stamp);
+            checker.operation_at(number).publish(checker.more_at(number), stamp);
             closed.push(number);
         }
     }

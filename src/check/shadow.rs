@@ -22,10 +22,9 @@ pub(super) const BYTES: u32 = 0xff;
 /// Records of a chain that are followed: in damaged tables it may have no end.
 const MOST_FOLLOWED: usize = 1 << 14;
 
-/// An access of a rank to one granule after the other.
-pub(super) struct Accessing<'c> {
-    pub(super) checker: &'c Checker,
-    waiter: &'c Waiter<'c>,
+/// An access of a rank.
+pub(super) struct Judging<'c> {
+    checker: &'c Checker,
     /// The rank that accesses, and what it knows of the others' clocks.
     rank: u32,
     clock: &'c [u64],
@@ -40,6 +39,13 @@ pub(super) struct Accessing<'c> {
     /// Whether it is also judged by the separate model; of an access of the owner, what its private copy has.
     is_separate: bool,
     seen: Option<Vec<u64>>,
+}
+
+/// An access of a rank to one granule after the other.
+pub(super) struct Accessing<'c> {
+    pub(super) checker: &'c Checker,
+    waiter: &'c Waiter<'c>,
+    of: Judging<'c>,
     /// The latest answer: neighbours mostly have the same entries.
     latest: (u32, Judgement),
     /// The latest change of words with several entries, by an access to these bytes that conflicts with none of them.
@@ -81,6 +87,14 @@ impl Finding {
     }
 }
 
+/// What an access has changed in the words of a granule.
+pub(super) struct ElementChange {
+    /// For each word an operation that it names no more, or zero.
+    pub(super) forgotten: [u32; WORDS],
+    /// Whether they name its own one more often than before.
+    pub(super) is_new: bool,
+}
+
 /// The words of a granule, as numbers.
 type Entries = [u32; WORDS];
 
@@ -90,6 +104,12 @@ const NONE: Entries = [0; WORDS];
 #[inline]
 fn entries_of(granule: &[Word32]) -> Entries {
     std::array::from_fn(|at| granule[at].load())
+}
+
+/// Whether two have the same words. A comparison as arrays would wait until all words are in memory.
+#[inline]
+fn are_same(a: &Entries, b: &Entries) -> bool {
+    a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
 #[inline]
@@ -109,25 +129,16 @@ fn chain_of(words: Entries) -> Option<u32> {
 
 impl<'c> Accessing<'c> {
     /// An access of `rank`, which knows `clock`, by operation `number`.
-    #[inline]
     pub(super) fn new(
         (checker, waiter): (&'c Checker, &'c Waiter<'c>),
-        (rank, clock): (u32, &'c [u64]),
+        of_rank: (u32, &'c [u64]),
         number: u32,
         access: &CheckedAccess,
     ) -> Accessing<'c> {
         Accessing {
             checker,
             waiter,
-            rank,
-            clock,
-            number,
-            kind: access.kind,
-            datatype: access.datatype.into(),
-            op: access.op.into(),
-            by: checker.operation_at(number).by.load(),
-            is_separate: false,
-            seen: None,
+            of: Judging::new(checker, of_rank, number, access),
             latest: (0, Judgement::default()),
             latest_change: None,
             scratch: Vec::new(),
@@ -169,41 +180,6 @@ impl<'c> Accessing<'c> {
         (alike, after.is_some())
     }
 
-    /// [`Accessing::access`] of one granule without a chain. Returns whether the access conflicts with nothing, and is recorded;
-    /// otherwise nothing has changed.
-    #[inline]
-    pub(super) fn access_element(&mut self, granule: &[Word32], mask: u32) -> bool {
-        let before = entries_of(granule);
-        if chain_of(before).is_some() {
-            return false;
-        }
-        let (mut after, mut used, mut is_named) = (NONE, 0, false);
-        for entry in before.into_iter().filter(|entry| *entry != 0) {
-            let mut is_fine = true;
-            let mut left = self.left_of(entry, mask, &mut |_, _, _| is_fine = false);
-            if !is_fine {
-                return false;
-            }
-            if left & BYTES == 0 {
-                continue;
-            }
-            if number_of(left) == self.number {
-                (left, is_named) = (left | mask, true);
-            }
-            after[used] = left;
-            used += 1;
-        }
-        if !is_named {
-            let Some(free) = after.get_mut(used) else { return false };
-            *free = self.number << NUMBER_SHIFT | mask;
-        }
-        if after != before {
-            set(granule, after);
-            self.recount(before, after, 1);
-        }
-        true
-    }
-
     /// Calls `found` with each earlier operation on the bytes `mask` of a granule that conflicts, and the bytes.
     pub(super) fn look(
         &mut self,
@@ -239,16 +215,16 @@ impl<'c> Accessing<'c> {
 
     /// It is in a part of the separate model. The owner's private copy has what is `seen`.
     pub(super) fn separate(&mut self, seen: Option<Vec<u64>>) {
-        (self.is_separate, self.seen) = (true, seen);
+        (self.of.is_separate, self.of.seen) = (true, seen);
     }
 
     pub(super) fn kind(&self) -> AccessKind {
-        self.kind
+        self.of.kind
     }
 
     /// The number of the operation.
     pub(super) fn number(&self) -> u32 {
-        self.number
+        self.of.number
     }
 
     /// Granules without entries get those of the words that stood for all of them, which then have none.
@@ -288,7 +264,7 @@ impl<'c> Accessing<'c> {
 
     /// As many entries more name an operation.
     pub(super) fn retain(&mut self, number: u32, entries: u32) {
-        match number == self.number {
+        match number == self.of.number {
             true => self.own_entries += i64::from(entries),
             false => self.checker.retain(number, entries),
         }
@@ -296,7 +272,7 @@ impl<'c> Accessing<'c> {
 
     /// As many entries less name an operation.
     pub(super) fn release(&mut self, number: u32, entries: u32) {
-        if number == self.number {
+        if number == self.of.number {
             self.own_entries -= i64::from(entries);
         } else if number == self.released.0 {
             self.released.1 += entries;
@@ -315,7 +291,7 @@ impl<'c> Accessing<'c> {
     /// Counts the entries, and frees the operations and chains that nothing names any more, so that they are reused.
     #[inline]
     pub(super) fn finish(&mut self, state: &mut CheckState) {
-        let (checker, number, own) = (self.checker, self.number, self.own_entries);
+        let (checker, number, own) = (self.checker, self.of.number, self.own_entries);
         match own {
             0 => {}
             1.. => checker.retain(number, own as u32),
@@ -340,7 +316,7 @@ impl<'c> Accessing<'c> {
         mask: u32,
         mut found: impl FnMut(u32, u32, Finding),
     ) -> Option<Entries> {
-        let mine = self.number << NUMBER_SHIFT | mask;
+        let mine = self.of.number << NUMBER_SHIFT | mask;
         // Most granules have one entry or none.
         if let [entry, 0, 0, 0] = before {
             let left = self.left_of(entry, mask, &mut found);
@@ -364,7 +340,7 @@ impl<'c> Accessing<'c> {
             *entry = self.left_of(*entry, mask, &mut found);
             *entry & BYTES != 0
         });
-        insert(&mut entries, self.number, mask);
+        insert(&mut entries, self.of.number, mask);
         let after = self.words_with(before, &entries);
         self.scratch = entries;
         self.latest_change = after.filter(|_| is_fine).map(|after| (before, mask, after));
@@ -441,7 +417,7 @@ impl<'c> Accessing<'c> {
     /// Counts what the words of `granules` granules name, which were `before` and are `after` now.
     fn recount(&mut self, before: Entries, after: Entries, granules: u32) {
         let [old, new] = [before, after].map(chain_of);
-        if before == after {
+        if are_same(&before, &after) {
             return;
         }
         if old.is_none() && new.is_none() {
@@ -488,13 +464,76 @@ impl<'c> Accessing<'c> {
     #[inline]
     pub(super) fn judge(&mut self, number: u32) -> Judgement {
         if self.latest.0 != number {
-            self.latest = (number, self.judge_anew(number));
+            self.latest = (number, self.of.judge(number));
         }
         self.latest.1
     }
+}
 
+impl<'c> Judging<'c> {
+    /// The same as [`Accessing::new`].
     #[inline]
-    fn judge_anew(&self, number: u32) -> Judgement {
+    pub(super) fn new(
+        checker: &'c Checker,
+        (rank, clock): (u32, &'c [u64]),
+        number: u32,
+        access: &CheckedAccess,
+    ) -> Judging<'c> {
+        Judging {
+            checker,
+            rank,
+            clock,
+            number,
+            kind: access.kind,
+            datatype: access.datatype.into(),
+            op: access.op.into(),
+            by: checker.operation_at(number).by.load(),
+            is_separate: false,
+            seen: None,
+        }
+    }
+
+    /// [`Accessing::access`] of one granule without a chain, if it conflicts with nothing and is recorded; otherwise nothing has
+    /// changed.
+    #[inline]
+    pub(super) fn access_element(&self, granule: &[Word32], mask: u32) -> Option<ElementChange> {
+        let before = entries_of(granule);
+        if chain_of(before).is_some() {
+            return None;
+        }
+        let (mut after, mut used) = (NONE, 0);
+        let mut change = ElementChange { forgotten: NONE, is_new: true };
+        for (forgotten, entry) in change.forgotten.iter_mut().zip(before) {
+            let mut left = entry;
+            if entry & mask != 0 {
+                let judgement = self.judge(number_of(entry));
+                if judgement.found.is_some() {
+                    return None;
+                }
+                left &= if judgement.is_replaced { !mask } else { u32::MAX };
+            }
+            if left & BYTES == 0 {
+                *forgotten = number_of(entry);
+                continue;
+            }
+            if number_of(left) == self.number {
+                (left, change.is_new) = (left | mask, false);
+            }
+            after[used] = left;
+            used += 1;
+        }
+        if change.is_new {
+            *after.get_mut(used)? = self.number << NUMBER_SHIFT | mask;
+        }
+        if !are_same(&after, &before) {
+            set(granule, after);
+        }
+        Some(change)
+    }
+
+    /// How the operation of an entry stands to this one.
+    #[inline]
+    fn judge(&self, number: u32) -> Judgement {
         let operation = self.checker.operation_at(number);
         let what = operation.what.load();
         let kind = kind_of(operation);
@@ -508,7 +547,9 @@ impl<'c> Accessing<'c> {
         let is_settled = || is_own && operation.is_settled.load() == 1;
         let is_ordered = match kind.is_local() {
             true => is_known(operation.issued.load()),
-            false => operation.is_complete_by(is_known) || is_settled(),
+            false => {
+                operation.is_complete_by(self.checker.more_at(number), is_known) || is_settled()
+            }
         };
         let may_meet = match self.kind.rule(kind) {
             Rule::Fine => true,
@@ -525,13 +566,13 @@ impl<'c> Accessing<'c> {
         let is_compared = kind.is_of_buffer()
             && is_own
             && thread_of(number) == thread_of(self.number)
-            && operation.completions().next().is_none()
+            && operation.completions(self.checker.more_at(number)).next().is_none()
             && (self.kind.is_local() || self.kind.is_of_buffer());
         let is_conflict = !is_ordered && !may_meet && !is_compared;
         let is_excluded = self.kind.rule(kind) == Rule::Conflict && !is_compared;
         let found = match is_conflict {
             true => Some(Finding::Conflict),
-            false if is_excluded => self.separately(operation),
+            false if is_excluded => self.separately(number, operation),
             false => None,
         };
         Judgement {
@@ -539,21 +580,20 @@ impl<'c> Accessing<'c> {
             is_replaced: is_ordered && self.kind.replaces(kind, of_one_datatype && op == self.op),
         }
     }
-}
 
-impl Accessing<'_> {
     /// What the separate model forbids of an access that is ordered behind that operation.
-    fn separately(&self, earlier: &OperationWords) -> Option<Finding> {
+    fn separately(&self, number: u32, earlier: &OperationWords) -> Option<Finding> {
         let (of, kind) = ((earlier.rank.load(), self.checker.ranks), kind_of(earlier));
         let is_known = |clock: &[u64], stamp: u64| threads::knows(clock, of, stamp);
         let is_by_program = self.kind.is_local() || self.kind.is_of_buffer();
+        let more = self.checker.more_at(number);
         match (kind, &self.seen) {
             (AccessKind::Put | AccessKind::Update, Some(seen)) if is_by_program => {
-                let is_seen = earlier.completions().any(|stamp| is_known(seen, stamp));
+                let is_seen = earlier.completions(more).any(|stamp| is_known(seen, stamp));
                 (!is_seen).then_some(Finding::NotPrivate)
             }
             (AccessKind::Store, _) if self.is_separate && !is_by_program => {
-                let public = earlier.published();
+                let public = earlier.published(more);
                 let is_public = public != 0 && is_known(self.clock, public);
                 (!is_public).then_some(Finding::NotPublic)
             }

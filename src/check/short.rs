@@ -1,14 +1,15 @@
 //! Accesses to bytes of one granule, as most short operations are: where only the granule's words and its bytes of the copy
 //! need a look, they are judged and done at once.
 
-use super::locks::alone_with_one;
-use super::shadow::{Accessing, BYTES, GRANULE_BYTES};
+use super::locks::begin_alone;
+use super::shadow::{BYTES, GRANULE_BYTES, Judging};
 use super::stores::divided;
-use super::window::{AccessedBytes, ByteRun, CheckedWindow, block_of};
-use super::{CheckedAccess, Checker};
+use super::window::{ByteRun, CheckedWindow, block_of};
+use super::{CheckedAccess, Checker, EpochKind};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, has_binding};
-use crate::shm::{PageHead, PageWords, PartWords, copy_to_words, is_same};
+use crate::shm::{PageHead, PageWords, PartWords, Span, copy_to_words, is_same};
+use crate::sync::RobustGuard;
 
 /// Bytes of a granule that has words of its own.
 pub(super) struct ShortRun<'w> {
@@ -40,62 +41,85 @@ impl ShortRun<'_> {
     }
 }
 
-impl CheckedWindow {
-    /// [`CheckedWindow::access`] if it is such an access, and conflicts with nothing. Otherwise it returns `act`, and nothing
-    /// has changed. Blocks while another rank accesses the page.
+/// Such an access that has been judged, until [`ShortAccess::end`]. Until then no other rank accesses its page.
+#[must_use]
+pub(crate) struct ShortAccess<'w> {
+    short: ShortRun<'w>,
+    span: Span,
+    /// Where it leaves its bytes, besides in the part.
+    copies: Copies,
+    alone: RobustGuard<'w>,
+}
+
+/// What an operation changes besides the part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Copies {
+    Nothing,
+    /// The page is marked, because its owner rests.
+    Mark,
+    Bytes,
+}
+
+impl ShortAccess<'_> {
+    /// The operation is done.
     #[inline]
-    pub(super) fn access_short<R, F: FnOnce() -> R>(
+    pub(crate) fn end(self) {
+        let ShortAccess { ref short, span, copies, alone } = self;
+        match copies {
+            Copies::Nothing => {}
+            Copies::Mark => short.head.is_stale.store(1),
+            Copies::Bytes => {
+                let (to, bytes) = ((&short.page.copy[..], short.from()), short.run.bytes);
+                copy_to_words(span, short.run.start, to, bytes as usize);
+            }
+        }
+        drop(alone);
+    }
+}
+
+impl CheckedWindow {
+    /// Begins an access if it is such a one, and conflicts with nothing. Otherwise it returns `None`, and nothing has changed.
+    /// Blocks while another rank accesses the page. After [`Checker::settle`].
+    #[inline(never)]
+    pub(crate) fn begin_short(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
         (access, target): (&CheckedAccess, u32),
-        accessed: &AccessedBytes<'_>,
-        act: F,
-    ) -> Result<R, F> {
-        let Some(short) = self.short(checker, target, accessed, access.call) else {
-            return Err(act);
-        };
-        let (span, bytes) = (self.span_here(target), short.run.bytes as usize);
+        (run, epoch): (ByteRun, EpochKind),
+    ) -> Option<ShortAccess<'_>> {
+        let short = self.short(checker, target, run, access.call)?;
+        let span = self.span_here(target);
         let copy = (&short.page.copy[..], short.from());
-        let lock = (short.run.start / PageWords::BYTES as u64) as usize % PartWords::LOCKS;
-        let mut act = Some(act);
-        let done = alone_with_one(&short.part.pages[lock], waiter, || {
-            let (rests, hidden) = (short.part.rests.load() != 0, self.is_hidden(target));
-            let is_known = rests || hidden;
-            let is_stored = !is_known && is_same(span, short.run.start, copy, bytes) != Some(true);
-            let is_asserted = access.kind.updates() && self.is_asserted(target, accessed.epoch);
-            if is_stored
-                || is_asserted
-                || !self.judge_short((checker, waiter), (access, target), &short)
-            {
-                return None;
-            }
-            let done = act.take().map(|act| act());
-            match access.kind.only_reads() {
-                true => {}
-                false if hidden => {}
-                false if rests => short.head.is_stale.store(1),
-                false => drop(copy_to_words(span, short.run.start, copy, bytes)),
-            }
-            done
-        });
-        match (done, act) {
-            (Some(Some(done)), _) => Ok(done),
-            (_, act) => Err(act.expect("it was not run")),
+        let lock = (run.start / PageWords::BYTES as u64) as usize % PartWords::LOCKS;
+        // If the job ends, so does the check.
+        let alone = begin_alone(&short.part.pages[lock], waiter)?;
+        let (rests, hidden) = (short.part.rests.load() != 0, self.is_hidden(target));
+        let is_known = rests || hidden;
+        if !is_known && is_same(span, run.start, copy, run.bytes as usize) != Some(true)
+            || access.kind.updates() && self.is_asserted(target, epoch)
+            || !self.judge_short((checker, waiter), (access, target), &short)
+        {
+            return None;
         }
+        let copies = match access.kind.only_reads() || hidden {
+            true => Copies::Nothing,
+            false if rests => Copies::Mark,
+            false => Copies::Bytes,
+        };
+        Some(ShortAccess { short, span, copies, alone })
     }
 
-    /// The only run of an access, if nothing else may conflict with it.
+    /// A run of an access, if nothing else may conflict with it.
     #[inline]
     fn short(
         &self,
         checker: &Checker,
         target: u32,
-        accessed: &AccessedBytes<'_>,
+        run: ByteRun,
         call: Call,
     ) -> Option<ShortRun<'_>> {
-        let [run] = accessed.runs[..] else { return None };
         let is_one = run.bytes != 0 && run.start % GRANULE_BYTES + run.bytes <= GRANULE_BYTES;
-        let is_plain = !has_binding() && accessed.buffer_of.is_none() && !call.has_request();
+        let is_plain = !has_binding() && !call.has_request();
         if !is_one || !is_plain || checker.is_separate || self.has_overlaps.load() != 0 {
             return None;
         }
@@ -118,20 +142,21 @@ impl CheckedWindow {
         if !short.is_alone() {
             return false;
         }
-        let state = &mut *checker.state();
-        let of = ((self.block, target), self.block);
-        let Some(number) = checker.operation((state, waiter), of, access, None) else {
-            return false;
-        };
-        let clock = state.threads.take_clock();
-        let of_this = (checker.rank, &*clock);
-        let mut accessing = Accessing::new((checker, waiter), of_this, number, access);
-        let is_recorded = accessing.access_element(short.granule, short.mask());
-        accessing.finish(state);
-        state.threads.put_back(clock);
-        if is_recorded && access.kind.updates() {
-            self.may_be_seen(checker, state, target);
-        }
-        is_recorded
+        checker.with_state(|state| {
+            let of = ((self.block, target), self.block);
+            let Some(number) = checker.operation((state, waiter), of, access, None) else {
+                return false;
+            };
+            let of_this = (checker.rank, state.threads.clock());
+            let judging = Judging::new(checker, of_this, number, access);
+            let Some(change) = judging.access_element(short.granule, short.mask()) else {
+                return false;
+            };
+            checker.count((state, waiter), number, &change);
+            if access.kind.updates() {
+                self.may_be_seen(checker, state, target);
+            }
+            true
+        })
     }
 }

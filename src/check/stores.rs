@@ -461,7 +461,8 @@ impl CheckedWindow {
         } else {
             // Of stores that another rank has found it is not known what has published them.
             if self.is_separate(checker) {
-                checker.operation_at(number).publish(threads::ALWAYS);
+                let more = checker.more_at(number);
+                checker.operation_at(number).publish(more, threads::ALWAYS);
             }
             accessing.release(number, 1);
         }
@@ -750,7 +751,7 @@ impl Checker {
         operation.site.store(site);
         operation.entries.store(1);
         operation.issued.store(since);
-        operation.begin();
+        operation.begin(self.more_at(number));
         operation.completed.store(since);
         operation.window.store(window);
         Some(number)

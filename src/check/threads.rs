@@ -83,6 +83,8 @@ pub(super) struct Threads {
     free: Vec<u32>,
     /// The slot of the thread that has the lock of the state.
     current: usize,
+    /// How often what a thread knows has changed, from 1 on.
+    changes: u64,
     objects: HashMap<usize, Vec<u64>, BuildHasherDefault<Mixer>>,
     rank: u32,
     ranks: usize,
@@ -122,6 +124,7 @@ impl Threads {
             all: vec![ThreadClock::new(clock, thread)],
             free: Vec::new(),
             current: 0,
+            changes: 1,
             objects: HashMap::default(),
             rank,
             ranks,
@@ -162,6 +165,7 @@ impl Threads {
             self.free.remove(0) as usize
         };
         let own = slot * self.ranks + self.rank as usize;
+        self.changes += 1;
         let of = &mut self.all[slot];
         match slot {
             0 => merge(&mut of.clock, &knows),
@@ -186,6 +190,12 @@ impl Threads {
     /// How many slots have been in use.
     pub(super) fn used(&self) -> usize {
         self.all.len()
+    }
+
+    /// A number that stays the same as long as all that the only thread knows does. `None` if there are several.
+    #[inline]
+    pub(super) fn changes(&self) -> Option<u64> {
+        (self.all.len() == 1).then_some(self.changes)
     }
 
     #[inline]
@@ -213,7 +223,9 @@ impl Threads {
         self.all[self.current].clock = clock;
     }
 
+    /// The same, to change it.
     pub(super) fn clock_mut(&mut self) -> &mut [u64] {
+        self.changes += 1;
         &mut self.all[self.current].clock
     }
 
@@ -228,6 +240,7 @@ impl Threads {
         let of = &mut self.all[self.current];
         let was_published = std::mem::take(&mut of.is_published);
         of.clock[own] += u64::from(was_published);
+        self.changes += u64::from(was_published);
         was_published
     }
 

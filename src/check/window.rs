@@ -52,6 +52,8 @@ enum OfWindow {
 /// Clocks for the elements of a target: those with the same remainder share one.
 const ELEMENTS: usize = 16;
 const OF_TARGET: usize = 5 + ELEMENTS;
+/// Clocks of a target that operations raise.
+const RAISED: usize = OF_TARGET - OfTarget::Rung as usize;
 const OF_WINDOW: usize = 2;
 const FENCES: usize = 2;
 
@@ -83,6 +85,8 @@ pub(crate) struct CheckedWindow {
     /// Numbers of a clock.
     clocks: usize,
     words: PlacedSlice<Word64>,
+    /// For each target of its clocks from [`OfTarget::Rung`] on: when this rank has raised it last.
+    raised: Box<[Word64]>,
     shadow: PlacedSlice<Word32>,
     /// The first granule of each rank's part, and after the last one the number of all.
     first: Box<[u64]>,
@@ -312,6 +316,7 @@ impl CheckedWindow {
             ranks,
             clocks,
             words: segment.place_all(words, Self::words_of(ranks) * clocks)?,
+            raised: (0..ranks * RAISED).map(|_| Word64::default()).collect(),
             shadow: segment.place_all(at + tables.shadow, granules * WORDS)?,
             first,
             parts: segment.place_all(at + tables.parts, ranks)?,
@@ -618,7 +623,7 @@ impl CheckedWindow {
         let state = &mut *checker.state();
         checker.complete(state, self.block, target);
         let ranks = target.map_or(0..self.ranks as u32, |target| target..target + 1);
-        checker.raise_in(state, ranks.map(|rank| self.of_target(rank, OfTarget::Rung)));
+        ranks.for_each(|rank| self.raise(checker, state, rank, OfTarget::Rung as usize));
     }
 
     /// The owner of a part has seen what another rank has announced there.
@@ -636,7 +641,16 @@ impl CheckedWindow {
     /// This rank is about to update elements of the target by an accumulate. Accumulates order what ranks do
     /// before and after them, as atomic variables of a language.
     pub(crate) fn updating(&self, checker: &Checker, target: u32, part: ByteRun) {
-        checker.raise(self.elements(target, part));
+        checker.with_state(|state| {
+            elements(part).for_each(|which| self.raise(checker, state, target, which));
+        });
+    }
+
+    /// Publishes the clock of this rank to one of a target, by its number.
+    #[inline]
+    fn raise(&self, checker: &Checker, state: &mut CheckState, target: u32, which: usize) {
+        let raised = &self.raised[target as usize * RAISED + which - OfTarget::Rung as usize];
+        checker.raise_again(state, self.clock_of(target, which), raised);
     }
 
     /// This rank has fetched elements of the target by an accumulate.
@@ -653,6 +667,7 @@ impl CheckedWindow {
     /// the parts.
     pub(crate) fn freeing(&self, checker: &Checker, waiter: &Waiter<'_>) -> Vec<u64> {
         checker.settle_all(waiter);
+        checker.count_all(waiter);
         self.attached_blocks()
     }
 
@@ -665,12 +680,16 @@ impl CheckedWindow {
 
     /// The clocks of elements.
     fn elements(&self, target: u32, part: ByteRun) -> impl Iterator<Item = &[Word64]> {
-        let first = (part.start / GRANULE_BYTES) as usize;
-        let granules = part.bytes.div_ceil(GRANULE_BYTES) as usize;
-        (0..granules.min(ELEMENTS)).map(move |granule| {
-            self.clock_of(target, OfTarget::Elements as usize + (first + granule) % ELEMENTS)
-        })
+        elements(part).map(move |which| self.clock_of(target, which))
     }
+}
+
+/// The numbers of the clocks of elements.
+fn elements(part: ByteRun) -> impl Iterator<Item = usize> {
+    let first = (part.start / GRANULE_BYTES) as usize;
+    let granules = part.bytes.div_ceil(GRANULE_BYTES) as usize;
+    (0..granules.min(ELEMENTS))
+        .map(move |granule| OfTarget::Elements as usize + (first + granule) % ELEMENTS)
 }
 
 /// The runs of bytes of a part that an operation accesses, and how to read them.
@@ -688,6 +707,13 @@ pub(crate) struct AccessedBytes<'a> {
 }
 
 impl AccessedBytes<'_> {
+    /// The only run of an operation that is no buffer.
+    #[inline]
+    fn only_run(&self) -> Option<ByteRun> {
+        let [run] = self.runs[..] else { return None };
+        self.buffer_of.is_none().then_some(run)
+    }
+
     /// Adds a run.
     pub(crate) fn push(&mut self, run: ByteRun) {
         match self.runs.last_mut().filter(|last| last.start + last.bytes == run.start) {
@@ -710,10 +736,24 @@ impl CheckedWindow {
         act: impl FnOnce() -> R,
     ) -> R {
         checker.settle(waiter);
-        let act = match self.access_short((checker, waiter), of, accessed, act) {
-            Ok(done) => return done,
-            Err(act) => act,
-        };
+        if let Some(run) = accessed.only_run()
+            && let Some(short) = self.begin_short((checker, waiter), of, (run, accessed.epoch))
+        {
+            let done = act();
+            short.end();
+            return done;
+        }
+        self.access_any((checker, waiter), of, accessed, act)
+    }
+
+    /// [`CheckedWindow::access`] of any runs, after [`Checker::settle`].
+    pub(crate) fn access_any<R>(
+        &self,
+        (checker, waiter): (&Checker, &Waiter<'_>),
+        of: (&CheckedAccess, u32),
+        accessed: &AccessedBytes<'_>,
+        act: impl FnOnce() -> R,
+    ) -> R {
         match self.attached {
             None => self.access_part((checker, waiter), of, accessed, act),
             Some(_) => self.in_attachment(
@@ -905,7 +945,7 @@ impl CheckedWindow {
     /// A rank that waits for a value may see one that this rank has put to the target, before its flush.
     #[inline]
     pub(super) fn may_be_seen(&self, checker: &Checker, state: &mut CheckState, target: u32) {
-        checker.raise_in(state, [self.of_target(target, OfTarget::Rung)]);
+        self.raise(checker, state, target, OfTarget::Rung as usize);
     }
 
     /// Accesses some runs of bytes, against the records of their pages and the shadow.

@@ -886,7 +886,7 @@ impl Communication<'_> {
     ) -> Result<()> {
         match self.try_accumulate(call, origin, op, target, disp) {
             true => Ok(()),
-            false => self.update_slowly(&Update::slices(call, (origin, None), op, (target, disp))),
+            false => self.slices_slowly(call, (origin, None), op, (target, disp), None),
         }
     }
 
@@ -923,6 +923,9 @@ impl Communication<'_> {
         target: (Rank, u64),
         results: Option<&Results>,
     ) -> Result<()> {
+        if let ([value], None) = &buffers {
+            return self.value_slowly(call, value, op, target);
+        }
         self.update_slowly(&Update { results, ..Update::slices(call, buffers, op, target) })
     }
 

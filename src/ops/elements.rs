@@ -13,10 +13,11 @@
 //! a small struct as bytes. The standard promises it only for each element.
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
-use super::buffer::{load, store};
+use super::buffer::{Origin, load, store};
 use super::late::{LateOperation, Lateness};
 use super::layout::LocalLayout;
 use super::target::are_disjoint;
+use super::update::Update;
 use crate::call::Call;
 use crate::check::{AccessKind, CheckedAccess};
 use crate::datatype::{Carrier, Element, Integer, Operation, TransferSide, update_native};
@@ -32,6 +33,7 @@ use bytemuck::must_cast;
 use std::ops::Range;
 use std::panic::Location;
 use std::ptr::{from_mut, from_ref};
+use std::slice;
 
 /// Most elements that the fast path updates. It is low in test builds, so that every random program takes the
 /// slow path, too.
@@ -180,6 +182,31 @@ impl<'w> Communication<'w> {
         let target = self.memory.mapped(target.0, disp, element.cast());
         self.fetch_element_checked((call, op, at), &target, own, || {
             self.by_instructions(call, element.cast(), fetch)
+        })
+    }
+
+    /// [`Communication::update_slowly`] of a value, which fetches nothing.
+    #[inline]
+    #[track_caller]
+    pub(super) fn value_slowly<T: Element>(
+        self,
+        call: Call,
+        value: &T,
+        op: Op,
+        (target, disp): (Rank, u64),
+    ) -> Result<()> {
+        let of = (call, op, Location::caller());
+        self.expect_check(target, disp);
+        self.calls.within_operation((call, target, size_of::<T>() as u64), || {
+            let origin =
+                || (LocalLayout::from(&Origin::of_slice(slice::from_ref(value))), Direction::Put);
+            let buffers = ([from_ref(value)], std::iter::once_with(origin));
+            if self.fetch_element_slowly(of, *value, buffers, target, disp).is_some() {
+                return Ok(());
+            }
+            let slices = (slice::from_ref(value), None);
+            let update = Update::slices(call, slices, op, (target, disp));
+            self.update_in_call(&Update { at: of.2, ..update })
         })
     }
 
@@ -360,12 +387,19 @@ impl<'w> Communication<'w> {
         self.expect_check(target, disp);
         self.calls.within_operation((call, target, size_of::<T>() as u64), || {
             let (bytes, mut found) = (size_of::<T>(), None);
-            let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {
-                return Ok(None);
+            let reached = self.reach_at_once(target);
+            let target = match self.elements(reached, disp, 1, places.map(<*const u8>::cast::<T>)) {
+                Some(element) => self.memory.mapped(target.0, disp, element.cast()),
+                None => {
+                    let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {
+                        return Ok(None);
+                    };
+                    for place in places {
+                        self.check_disjoint(call, &target, disp, place, bytes)?;
+                    }
+                    target
+                }
             };
-            for place in places {
-                self.check_disjoint(call, &target, disp, place, bytes)?;
-            }
             self.calls.epochs.operated();
             let describe = || {
                 let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);

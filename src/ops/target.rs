@@ -34,6 +34,17 @@ thread_local! {
 /// An operation for the check of a job: see [`Communication::report`].
 type Described<'s, const N: usize, I> = (CheckedAccess, ([TransferSide<'s>; N], usize), I);
 
+/// The bytes of an operation whose sides are all as many, one behind the other.
+#[inline]
+fn bytes_of_all(sides: &[TransferSide<'_>]) -> Option<u64> {
+    let bytes = |side: &TransferSide<'_>| match side {
+        TransferSide::Packed(bytes) => Some(*bytes),
+        TransferSide::Typed(..) => None,
+    };
+    let first = bytes(sides.first()?)?;
+    sides.iter().all(|side| bytes(side) == Some(first)).then_some(first)
+}
+
 impl<'w> Communication<'w> {
     /// The part of `rank` if an operation on it is allowed now: the hot path. Otherwise
     /// [`Communication::target`] finds the reason. An operation that passes all its checks is then
@@ -180,19 +191,58 @@ impl<'w> Communication<'w> {
         delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
         act: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
+        let (of, waiter) = ((&access, target.rank), self.calls.excluded());
+        checker.settle(&waiter);
+        let short = bytes_of_all(&sides).filter(|_| self.memory.late_parts().is_none());
+        let bytes = short.unwrap_or(0).min(self.size_of(target).saturating_sub(target.start));
+        let run = (ByteRun { start: target.start, bytes }, self.epoch_kind());
+        if let Some(short) = window.begin_short((checker, &waiter), of, run) {
+            let done = act();
+            short.end();
+            return done;
+        }
+        let described = (access, (sides, side), own);
+        self.report_any((checker, window), target, described, delayed, act)
+    }
+
+    /// How operations reach their targets.
+    #[inline]
+    fn epoch_kind(self) -> EpochKind {
+        if self.calls.epochs.is_used() { EpochKind::Fence } else { EpochKind::Other }
+    }
+
+    /// The bytes that a target may have, from the beginning of its part on.
+    #[inline]
+    fn size_of(self, target: &Target<'_>) -> u64 {
+        match self.memory.attached() {
+            Some(_) => u64::MAX,
+            None => self.memory.bytes_of(target.rank),
+        }
+    }
+
+    /// [`Communication::report`] of any operation in a checked job.
+    #[inline(never)]
+    fn report_any<'a, const N: usize>(
+        self,
+        (checker, window): (&Checker, &CheckedWindow),
+        target: &Target<'_>,
+        (access, (sides, side), own): Described<
+            '_,
+            N,
+            impl Iterator<Item = (LocalLayout<'a>, Direction)>,
+        >,
+        delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
+        act: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let read = self.reading(access.call, target);
         let buffer = |(own, direction): (LocalLayout<'_>, _)| OwnBuffer {
             pieces: own.layout.pieces(own.zero),
             is_written: direction == Direction::Get,
         };
         let buffers = if has_binding() { own.map(buffer).collect() } else { Vec::new() };
-        let epoch = if self.calls.epochs.is_used() { EpochKind::Fence } else { EpochKind::Other };
+        let (epoch, size) = (self.epoch_kind(), self.size_of(target));
         let mut accessed =
             AccessedBytes { runs: RUNS.take(), read: &read, buffers, epoch, buffer_of: None };
-        let size = match self.memory.attached() {
-            Some(_) => u64::MAX,
-            None => self.memory.bytes_of(target.rank),
-        };
         zip_sides(sides, |strip| {
             for block in 0..strip.blocks {
                 let start = target.start.wrapping_add_signed(strip.patterns[side].block(block));
@@ -204,7 +254,7 @@ impl<'w> Communication<'w> {
         });
         let (of, waiter) = ((&access, target.rank), self.calls.excluded());
         let Some(parts) = self.memory.late_parts() else {
-            let done = window.access(checker, &waiter, of, &accessed, act);
+            let done = window.access_any((checker, &waiter), of, &accessed, act);
             accessed.runs.clear();
             RUNS.set(accessed.runs);
             return done;

@@ -354,17 +354,22 @@ impl<'w> Communication<'w> {
             {
                 return Ok(());
             }
-            match self.datatype_of(update) {
-                Ok(Some(datatype)) => datatype.visit(SlowUpdate { parts: self, update }),
-                _ if update.target == Rank::NULL => self.null_target(update.call).map(|_| ()),
-                // There is no element. Only the target remains to be checked.
-                Ok(None) => {
-                    let Update { call, target, disp, ref layout, .. } = *update;
-                    self.target(call, target, disp, &layout.range()).map(|_| ())
-                }
-                Err(error) => Err(error),
-            }
+            self.update_in_call(update)
         })
+    }
+
+    /// [`Communication::update_slowly`] after its beginning, in a call that is recorded.
+    pub(super) fn update_in_call(self, update: &Update<'_>) -> Result<()> {
+        match self.datatype_of(update) {
+            Ok(Some(datatype)) => datatype.visit(SlowUpdate { parts: self, update }),
+            _ if update.target == Rank::NULL => self.null_target(update.call).map(|_| ()),
+            // There is no element. Only the target remains to be checked.
+            Ok(None) => {
+                let Update { call, target, disp, ref layout, .. } = *update;
+                self.target(call, target, disp, &layout.range()).map(|_| ())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The one predefined datatype of everything, if there are elements.

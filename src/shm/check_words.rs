@@ -13,9 +13,9 @@ pub(crate) struct CheckWords {
     pub(crate) sites: Word32,
     /// How many conflicts are recorded.
     pub(crate) conflicts: Word32,
-    /// The operations that have been in use, and the first free one of them, or zero.
+    /// The operations that have been in use, and how many of them are free: their numbers are in a table.
     pub(crate) operations: FreeList,
-    /// The same of lists of entries.
+    /// The lists of entries that have been in use, and the first free one of them, or zero.
     pub(crate) chains: FreeList,
     /// 1 when one of the tables is full, so that conflicts may be missed.
     pub(crate) is_full: Word32,
@@ -43,7 +43,7 @@ impl SiteWords {
     pub(crate) const FILE_BYTES: usize = 248;
 }
 
-/// An operation, or several of one line that are completed together. What most accesses read is one cache line.
+/// An operation, or several of one line that are completed together: one cache line. The rest of it is in [`MoreOperationWords`].
 #[repr(C, align(64))]
 pub(crate) struct OperationWords {
     /// A rank of the job.
@@ -52,7 +52,7 @@ pub(crate) struct OperationWords {
     pub(crate) what: Word32,
     /// The number of its line, from 1 on; zero if that is unknown.
     pub(crate) site: Word32,
-    /// How many entries of shadows name it; of a free record, the next free one.
+    /// How many entries of shadows name it.
     pub(crate) entries: Word32,
     /// The slot of its thread, and the clock of that, when it was issued.
     pub(crate) issued: Word64,
@@ -64,35 +64,56 @@ pub(crate) struct OperationWords {
     pub(crate) by: Word64,
     /// 1 if all threads of its rank count as knowing that it is complete.
     pub(crate) is_settled: Word32,
-    /// 1 if one of the following words may not be zero.
+    /// 1 if a word of [`MoreOperationWords`] may not be zero.
     has_more: Word32,
-    /// The same as `completed` of other threads of its rank that have completed it without knowing of the others.
-    completed_by_others: [Word64; OperationWords::OTHERS],
+    /// While it is open: how many of its entries no shadow has yet. Only its rank reads and changes it.
+    held: Word32,
+    _unused: Word32,
+}
+
+/// What few operations have.
+#[repr(C)]
+pub(crate) struct MoreOperationWords {
+    /// The same as [`OperationWords::completed`] of other threads of its rank that have completed it without knowing of the
+    /// others.
+    completed_by_others: [Word64; MoreOperationWords::OTHERS],
     /// Of a store, the same when it became visible in the public copy of the separate model.
     public: Word64,
 }
 
-impl OperationWords {
+impl MoreOperationWords {
     pub(crate) const OTHERS: usize = 4;
+}
+
+impl OperationWords {
+    /// Entries that an open operation is given together, so that most accesses count without a locked instruction.
+    const HELD: u32 = 1 << 16;
 
     /// The stamps of its completions.
-    pub(crate) fn completions(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn completions<'w>(
+        &'w self,
+        more: &'w MoreOperationWords,
+    ) -> impl Iterator<Item = u64> + use<'w> {
         let has_more = self.has_more.load() != 0;
-        let others = self.completed_by_others.iter().filter(move |_| has_more);
+        let others = more.completed_by_others.iter().filter(move |_| has_more);
         std::iter::once(&self.completed).chain(others).map(Word64::load).filter(|stamp| *stamp != 0)
     }
 
     /// Whether `is_one` of these stamps.
     #[inline]
-    pub(crate) fn is_complete_by(&self, is_one: impl Fn(u64) -> bool) -> bool {
+    pub(crate) fn is_complete_by(
+        &self,
+        more: &MoreOperationWords,
+        is_one: impl Fn(u64) -> bool,
+    ) -> bool {
         let completed = self.completed.load();
         completed != 0 && is_one(completed)
-            || self.has_more.load() != 0 && self.completions().any(is_one)
+            || self.has_more.load() != 0 && self.completions(more).any(is_one)
     }
 
     /// Another thread has completed it with that stamp. Returns whether there was a word for it.
-    pub(crate) fn complete_by_other(&self, stamp: u64) -> bool {
-        let free = self.completed_by_others.iter().find(|stamp| stamp.load() == 0);
+    pub(crate) fn complete_by_other(&self, more: &MoreOperationWords, stamp: u64) -> bool {
+        let free = more.completed_by_others.iter().find(|stamp| stamp.load() == 0);
         if let Some(word) = free {
             word.store(stamp);
             self.has_more.store(1);
@@ -101,23 +122,48 @@ impl OperationWords {
     }
 
     /// It is visible in the public copy of the separate model, since that stamp.
-    pub(crate) fn publish(&self, stamp: u64) {
-        self.public.store(stamp);
+    pub(crate) fn publish(&self, more: &MoreOperationWords, stamp: u64) {
+        more.public.store(stamp);
         self.has_more.store(1);
     }
 
     /// The stamp of [`OperationWords::publish`]; zero before.
-    pub(crate) fn published(&self) -> u64 {
-        self.public.load()
+    pub(crate) fn published(&self, more: &MoreOperationWords) -> u64 {
+        more.public.load()
+    }
+
+    /// It is open, and has entries that [`OperationWords::take_held`] takes, besides another one.
+    pub(crate) fn hold(&self) {
+        self.entries.store(1 + Self::HELD);
+        self.held.store(Self::HELD);
+    }
+
+    /// A granule names the open operation once more.
+    #[inline]
+    pub(crate) fn take_held(&self) {
+        let mut held = self.held.load();
+        if held == 0 {
+            self.entries.fetch_add(Self::HELD);
+            held = Self::HELD;
+        }
+        self.held.store(held - 1);
+    }
+
+    /// Returns how many of its entries no shadow has, which are the caller's from now on.
+    pub(crate) fn end_holding(&self) -> u32 {
+        let held = self.held.load();
+        self.held.store(0);
+        held
     }
 
     /// It is not complete.
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin(&self, more: &MoreOperationWords) {
+        self.held.store(0);
         self.completed.store(0);
         self.is_settled.store(0);
         if self.has_more.load() != 0 {
-            self.completed_by_others.iter().for_each(|stamp| stamp.store(0));
-            self.public.store(0);
+            more.completed_by_others.iter().for_each(|stamp| stamp.store(0));
+            more.public.store(0);
             self.has_more.store(0);
         }
     }
@@ -282,6 +328,10 @@ pub(crate) struct CheckTables {
     pub(crate) sites: u64,
     pub(crate) conflicts: u64,
     pub(crate) operations: u64,
+    pub(crate) more_of_operations: u64,
+    /// The numbers of free operations, the one that is taken next last. A list through their records would cost a cache miss for
+    /// each.
+    pub(crate) free_operations: u64,
     pub(crate) chains: u64,
     /// For each rank what its threads know together: what is behind it for all is forgotten.
     pub(crate) known: u64,
@@ -323,6 +373,8 @@ impl CheckTables {
             sites: place(bytes(Self::SITES, size_of::<SiteWords>())),
             conflicts: place(bytes(Self::CONFLICTS, size_of::<ConflictWords>())),
             operations: place(bytes(most_operations, size_of::<OperationWords>())),
+            more_of_operations: place(bytes(most_operations, size_of::<MoreOperationWords>())),
+            free_operations: place(bytes(most_operations, size_of::<Word32>())),
             chains: place(bytes(most_chains, size_of::<ChainWords>())),
             known: place(
                 u64::from(ranks) * u64::from(Self::clocks(ranks)) * size_of::<Word64>() as u64,

@@ -43,8 +43,8 @@ pub(crate) use alloc_error::{AllocError, Limit};
 pub(crate) use biased::BiasedGuard;
 pub use biased::BiasedMutex;
 pub(crate) use check_words::{
-    AttachedWords, ChainWords, CheckTables, CheckWords, ConflictWords, FreeList, OperationWords,
-    OriginWords, PageHead, PageWords, PartWords, SiteWords,
+    AttachedWords, ChainWords, CheckTables, CheckWords, ConflictWords, FreeList,
+    MoreOperationWords, OperationWords, OriginWords, PageHead, PageWords, PartWords, SiteWords,
 };
 pub(crate) use comm_words::{CommWords, CreationFailure, RegistryWords, STAGE_INSIDE, StagingSlot};
 pub(crate) use copy::{

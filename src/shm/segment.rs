@@ -93,6 +93,8 @@ unsafe impl Shared for super::check_words::SiteWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::OperationWords {}
 // SAFETY: as above.
+unsafe impl Shared for super::check_words::MoreOperationWords {}
+// SAFETY: as above.
 unsafe impl Shared for super::check_words::AttachedWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::ChainWords {}

@@ -28,6 +28,11 @@ pub fn raise_one(word: &Word64, value: u64) {
     }
 }
 
+/// Whether a clock has all that was published to the words.
+pub fn knows(clock: &[u64], words: &[Word64]) -> bool {
+    clock.iter().zip(words).all(|(clock, word)| word.load() <= *clock)
+}
+
 /// Merges the words into a clock. Calls `learn` with the number of each entry that grows, and its value.
 pub fn merge(clock: &mut [u64], words: &[Word64], mut learn: impl FnMut(usize, u64)) {
     for (at, (clock, word)) in clock.iter_mut().zip(words).enumerate() {

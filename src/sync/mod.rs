@@ -42,7 +42,7 @@ pub use passive::{
 };
 pub use pscw::{PostSlot, PostTable, PscwWords, complete, post, start_one, started, test, wait};
 pub use queue::{Locker, OwnNode, QueueNode, holder};
-pub use robust::{Found, RobustExclusion};
+pub use robust::{Found, RobustExclusion, RobustGuard};
 pub use tree::{MOST_WITHOUT_TREE, TREES, Tree, TreeLine, tree_lines};
 pub use watch::{Bell, Watchers};
 

@@ -44,14 +44,25 @@ impl RobustExclusion {
         waiter: &Waiter<'_>,
         f: impl FnOnce(Found) -> R,
     ) -> Result<R, JobFailed> {
+        let (found, inside) = self.begin(sites, waiter)?;
+        let result = f(found);
+        drop(inside);
+        Ok(result)
+    }
+
+    /// [`RobustExclusion::run`], until the returned value is dropped.
+    #[inline]
+    pub fn begin(
+        &self,
+        sites: (Site, Site),
+        waiter: &Waiter<'_>,
+    ) -> Result<(Found, RobustGuard<'_>), JobFailed> {
         let (found, inside) = self.enter(waiter, sites.1)?;
         // Observes what earlier holders wrote: pairs with `before_release` of each of them, and with
         // NoticePre for one that failed. Fails without it: models/robust.rs, by
         // loom_tests/tests/mutants.rs.
         mem_sync_beside(sites.0);
-        let result = f(found);
-        drop(inside);
-        Ok(result)
+        Ok((found, inside))
     }
 
     /// Waits while a rank is inside, at most about as long as a few short critical sections: before [`RobustExclusion::run`]
@@ -98,6 +109,7 @@ impl RobustExclusion {
     }
 
     /// Enters, until the returned value is dropped. The caller executes the MEM_SYNC after the grant.
+    #[inline]
     pub(super) fn enter(
         &self,
         waiter: &Waiter<'_>,
@@ -145,7 +157,8 @@ impl RobustExclusion {
 }
 
 /// Leaves when dropped.
-pub(super) struct RobustGuard<'a> {
+#[must_use]
+pub struct RobustGuard<'a> {
     of: &'a RobustExclusion,
     before_release: Site,
     /// The value of the word after the release; zero after a rank that failed inside.
