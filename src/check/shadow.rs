@@ -180,6 +180,15 @@ impl<'c> Accessing<'c> {
         (alike, after.is_some())
     }
 
+    /// The first operations of a granule come into the cache.
+    #[inline]
+    pub(super) fn expect(&self, granule: &[Word32]) {
+        for word in granule.iter().take(2) {
+            let operation = self.checker.operations.get(number_of(word.load()) as usize);
+            operation.into_iter().for_each(|operation| operation.what.expect_read());
+        }
+    }
+
     /// Calls `found` with each earlier operation on the bytes `mask` of a granule that conflicts, and the bytes.
     pub(super) fn look(
         &mut self,
@@ -329,6 +338,23 @@ impl<'c> Accessing<'c> {
         if let Some((_, _, after)) =
             self.latest_change.filter(|(words, bytes, _)| (*words, *bytes) == (before, mask))
         {
+            return Some(after);
+        }
+        if before[LAST] == 0 {
+            let (mut after, mut used, mut mine) = (NONE, 0, mine);
+            for entry in before.into_iter().take(LAST).filter(|entry| *entry != 0) {
+                let mut left = self.left_of(entry, mask, &mut found);
+                if left & BYTES == 0 {
+                    continue;
+                }
+                if number_of(left) == number_of(mine) {
+                    (left, mine) = (left | mask, 0);
+                }
+                after[used] = left;
+                used += 1;
+            }
+            // Another word is free.
+            after[used] = mine;
             return Some(after);
         }
         let (mut entries, mut is_fine) = (self.gather(before), true);

@@ -161,6 +161,9 @@ struct TablePlaces {
     firsts: [Box<[u64]>; 2],
 }
 
+/// How many granules before an access its operations come into the cache.
+const AHEAD: usize = 8;
+
 /// Granules of a block.
 pub(super) const GRANULES: usize = PageWords::BLOCK_BYTES / GRANULE_BYTES as usize;
 
@@ -1113,6 +1116,7 @@ impl CheckedWindow {
             let is_whole = granule < whole && mask.count_ones() as u64 == GRANULE_BYTES;
             let until = if is_whole { whole } else { granule + 1 };
             let Some(words) = self.granules(target, granule..until) else { break };
+            accessing.expect(words.get(AHEAD * WORDS..(AHEAD + 1) * WORDS).unwrap_or_default());
             let (granules, is_recorded) =
                 accessing.access(words.chunks_exact(WORDS), mask, |at, number, shared, of| {
                     FoundConflict::add(found, (number, of), bytes_of(granule + at as u64, shared));

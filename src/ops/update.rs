@@ -354,12 +354,19 @@ impl<'w> Communication<'w> {
             {
                 return Ok(());
             }
-            self.update_in_call(update)
+            self.update_any(update)
         })
     }
 
     /// [`Communication::update_slowly`] after its beginning, in a call that is recorded.
+    #[cold]
+    #[inline(never)]
     pub(super) fn update_in_call(self, update: &Update<'_>) -> Result<()> {
+        self.update_any(update)
+    }
+
+    #[inline(always)]
+    fn update_any(self, update: &Update<'_>) -> Result<()> {
         match self.datatype_of(update) {
             Ok(Some(datatype)) => datatype.visit(SlowUpdate { parts: self, update }),
             _ if update.target == Rank::NULL => self.null_target(update.call).map(|_| ()),

@@ -109,7 +109,6 @@ impl RobustExclusion {
     }
 
     /// Enters, until the returned value is dropped. The caller executes the MEM_SYNC after the grant.
-    #[inline]
     pub(super) fn enter(
         &self,
         waiter: &Waiter<'_>,
