@@ -167,7 +167,8 @@ impl<T> BiasedMutex<T> {
 
     /// Revokes the bias, and waits until the preferred thread does not hold the mutex.
     fn end_bias(&self) {
-        // The holder of this mutex waits for no rank, so no failure need end this wait.
+        // The holder of this mutex waits for ranks at most while they are in short critical sections, and not if the job ends,
+        // so no failure need end this wait.
         let never = FailedWord::default();
         let backoff = Backoff::new(2, 1);
         let waiter =
