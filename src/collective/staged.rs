@@ -165,8 +165,9 @@ impl Give {
     /// Its bytes, of which it has no list.
     pub(super) fn packed(&self) -> Box<[u8]> {
         match self {
-            Give::One(buffer) | Give::Combined(buffer) => buffer.packed(),
-            Give::CombinedAround(buffer, _) => buffer.packed(),
+            Give::One(buffer) | Give::Combined(buffer) | Give::CombinedAround(buffer, _) => {
+                buffer.packed()
+            }
             Give::Nothing | Give::Listed(_) => Box::default(),
         }
     }

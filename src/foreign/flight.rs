@@ -90,7 +90,8 @@ impl FlightMemory {
         let Origins { blocks, used } = &mut self.origins;
         blocks.drain(..blocks.len().saturating_sub(1));
         *used = 0;
-        SPARE.set(self);
+        // Where the thread ends, it is freed.
+        let _ = SPARE.try_with(|spare| spare.set(self));
     }
 }
 
@@ -150,7 +151,7 @@ impl Flight {
 
     fn memory(&mut self) -> &mut FlightMemory {
         if self.memory.runs.capacity() == 0 {
-            self.memory = SPARE.take();
+            self.memory = SPARE.try_with(Cell::take).unwrap_or_default();
             self.memory.runs.reserve(1);
         }
         &mut self.memory
@@ -158,7 +159,9 @@ impl Flight {
 
     /// All are complete.
     pub(super) fn land(&mut self) {
-        take(&mut self.memory).spare();
+        if self.memory.runs.capacity() != 0 {
+            take(&mut self.memory).spare();
+        }
         self.bytes = 0;
         self.landings += 1;
     }

@@ -1011,8 +1011,8 @@ impl<D: HasDatatype> BufferMut<D> {
         let datatype = result.layout.uniform().filter(|datatype| !datatype.is_padded())?;
         let is_like = |own: &&Buffer| own.plain() == Some(bytes);
         let own = match own {
-            Some((rank, own)) => (rank, Some(own).filter(is_like)?.start),
-            None => NO_OWN,
+            Some((rank, own)) => Some((rank, Some(own).filter(is_like)?.start)),
+            None => None,
         };
         let place = |rank| place(rank, bytes);
         Some(datatype.visit(StagedElements { op, result, segment, ranks, own, place, bytes }))
@@ -1031,14 +1031,12 @@ struct StagedElements<'d, F> {
     result: OriginMut<'d>,
     segment: &'d Segment,
     ranks: u32,
-    /// A rank, or none of them, and where its bytes are.
-    own: (u32, *const u8),
+    /// A rank that has not staged its bytes, and where they are.
+    own: Option<(u32, *const u8)>,
     place: F,
     bytes: u64,
 }
 
-/// No rank has its contribution anywhere but in the segment.
-const NO_OWN: (u32, *const u8) = (u32::MAX, std::ptr::null());
 /// Bytes of which the contributions of all ranks are combined at once, in the nearest cache.
 const COMBINED_AT_ONCE: usize = 8 << 10;
 
@@ -1050,7 +1048,7 @@ impl<F: Fn(u32) -> Result<u64>> Visitor for StagedElements<'_, F> {
         let StagedElements { op, mut result, segment, ranks, own, place, bytes } = self;
         let Some(operation) = E::operation(op) else { return Err(undefined::<E>(op)) };
         let start = |rank| match own {
-            (of, start) if of == rank => Ok(start),
+            Some((of, start)) if of == rank => Ok(start),
             _ => segment
                 .mapping()
                 .at(place(rank)?, bytes)
