@@ -8,10 +8,17 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Far more than anything here takes: only a hang takes longer.
 const HANG: Duration = Duration::from_secs(120);
+
+/// Held by a test with many hundreds of ranks, and by a test that compares times: each disturbs the other.
+pub fn machine() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What a run left.
 #[derive(Debug)]

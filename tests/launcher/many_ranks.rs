@@ -1,6 +1,6 @@
 //! Jobs of many ranks: more than have a place in a lock's queue, and as many as there can be.
 
-use crate::harness::rank_function_in;
+use crate::harness::{machine, rank_function_in};
 use crate::support;
 use onesided::{FenceAssert, LockType, Op, Rank, Universe, WindowOptions};
 use std::process::Command;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 /// promised, so the constant cannot lower it.
 #[test]
 fn the_largest_job_synchronises() {
+    let _alone = machine();
     support::spmd(4096, |world| {
         let (n, me) = (u64::from(world.size()), u64::from(world.rank()));
         let win = WindowOptions::new().allocate_bytes(world, 8, 8).expect("a window");
@@ -51,6 +52,7 @@ fn the_largest_job_synchronises() {
 /// The queue of a lock has 255 places on each side; the others wait for one.
 #[test]
 fn more_ranks_want_a_lock_than_can_queue() {
+    let _alone = machine();
     support::spmd(600, |world| {
         let win = WindowOptions::new().allocate_bytes(world, 8, 8).expect("a window");
         let kind = if world.rank().0 % 50 == 7 { LockType::Shared } else { LockType::Exclusive };
@@ -106,6 +108,7 @@ fn wait_for_one_another() {
 /// The report comes within seconds, and has a line for each thing that ranks wait for.
 #[test]
 fn a_deadlock_of_a_thousand_ranks_is_reported_soon_and_shortly() {
+    let _alone = machine();
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
     command.args(["-n", "1000", "--"]);
     command.args(rank_function_in("many_ranks", "wait_for_one_another"));

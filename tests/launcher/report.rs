@@ -1,6 +1,6 @@
 //! `rmarun --report`: the page is well-formed, has the numbers of `--stats`, and names a planted delay first.
 
-use crate::harness::{Run, run, run_ranks_of};
+use crate::harness::{Run, machine, run, run_ranks_of};
 use crate::statistics::table;
 use onesided::{Access, Comm, Info, LockType, Op, Rank, Universe, Until, Window, WindowOptions};
 use scraper::{Html, Selector};
@@ -443,6 +443,7 @@ fn microseconds(time: &str) -> f64 {
 
 #[test]
 fn a_planted_delay_is_the_first_finding() {
+    let _alone = machine();
     for planted in &PLANTED {
         let path = path(planted.name);
         let run =
@@ -492,6 +493,7 @@ fn check_planted(planted: &Planted, page: &Page, lasted: f64) {
 
 #[test]
 fn a_later_window_at_the_same_place_is_another_one() {
+    let _alone = machine();
     let path = path("late_in_turn");
     run_ranks_of("report", 3, &["--report", &path], "late_in_turn").expect(0);
     for row in Page::read(&path).rows("How the ranks spent their time") {

@@ -1,6 +1,6 @@
 //! `rmarun --stats`: calls are counted exactly, and the longest wait is the planted one.
 
-use crate::harness::{Run, run_ranks_of};
+use crate::harness::{Run, machine, run_ranks_of};
 use crate::support::printed::cells_of;
 use nix::sys::signal::Signal;
 use onesided::{Access, Op, Rank, Universe, WindowOptions};
@@ -83,6 +83,7 @@ pub fn table<'r>(run: &'r Run, heading: &str) -> Vec<Vec<&'r str>> {
 
 #[test]
 fn calls_are_counted_exactly_and_the_late_rank_is_not_the_one_that_waits() {
+    let _alone = machine();
     let run = make(3, &["--stats"]).expect(0);
     let calls = table(&run, "calls of all ranks");
     let of = |call: &str| {
