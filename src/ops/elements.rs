@@ -44,6 +44,9 @@ const BATCH: usize = 512;
 /// Elements of a batch that no kernel copies: each may have a cache line of its own, and all of these
 /// are still in the nearest cache when they are put back.
 const CLOSE: usize = 128;
+/// Elements that a loop over origin and target updates at once: each is read a single time. In test builds such a loop has
+/// a middle, too.
+const IN_PLACE: usize = if cfg!(feature = "test-hooks") { BATCH + BATCH / 2 } else { usize::MAX };
 /// Most elements, each a block of its own, that are updated in place: gathering them costs more.
 const SCATTERED: usize = 32;
 /// Bytes that no grant of the exclusion divides, where they are aligned and contiguous.
@@ -692,7 +695,12 @@ impl<T: Element> Blocks<'_, T> {
     /// Updates blocks, a batch at a time, while no other thread updates their elements.
     fn batches(&mut self, strip: &Strip<'_, 3>) -> Result<()> {
         let is_near = self.target.is_addressed() && !is_dense(strip, TARGET);
-        let most = if is_near { CLOSE } else { BATCH };
+        let is_one_loop = self.result.is_none() && self.in_place(strip).is_some();
+        let most = match is_near {
+            _ if is_one_loop => IN_PLACE,
+            true => CLOSE,
+            false => BATCH,
+        };
         let most = (most / (strip.bytes / size_of::<T>())).max(1);
         (0..strip.blocks).step_by(most).try_for_each(|first| {
             let part = strip.part(first, most.min(strip.blocks - first));
