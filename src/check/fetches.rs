@@ -4,7 +4,7 @@
 
 use super::buffers::PendingKey;
 use super::requests::latest_request;
-use super::{CheckState, Checker};
+use super::{CheckState, Checker, learn};
 use crate::prim::{Word64, has_binding};
 use crate::sync::clock;
 
@@ -46,7 +46,7 @@ impl Checker {
             let known = threads.clock_mut().iter_mut().zip(&fetch.clock).zip(row);
             for ((known, fetched), word) in known.filter(|((known, other), _)| **known < **other) {
                 *known = *fetched;
-                clock::raise_one(word, *fetched);
+                learn(word, *fetched);
             }
         }
     }

@@ -44,6 +44,7 @@ pub(crate) use own::{OwnAccess, is_watched};
 pub use report::{Conflict, ConflictAccess, Conflicts};
 pub(crate) use requests::take_request;
 pub(crate) use rules::AccessKind;
+pub(crate) use short::ShortAccess;
 pub(crate) use stores::{Frequency, Resting};
 pub(crate) use threads::{are_followed, follow};
 pub(crate) use window::{AccessedBytes, ByteRun, CheckedWindow, ConcurrentOps, WindowRanks};
@@ -191,6 +192,15 @@ struct OpenKey {
     request: u64,
 }
 
+/// A rank knows at least `value` of one number of the clocks: the word is in its own row, which it changes under the lock of its
+/// state.
+#[inline]
+fn learn(word: &Word64, value: u64) {
+    if word.load() < value {
+        word.store(value);
+    }
+}
+
 impl Checker {
     /// The checker of a rank, if its job is checked. `may_prefer`: a mutex may be biased to this thread.
     pub(crate) fn join(
@@ -309,10 +319,12 @@ impl Checker {
     /// at the latest time.
     #[inline]
     fn raise_again(&self, state: &mut CheckState, at: &[Word64], raised: &Word64) {
-        if state.threads.changes() != Some(raised.load()) {
-            clock::raise(at, &state.threads.clock()[..self.width()]);
-            raised.store(state.threads.changes().unwrap_or_default());
+        // What was raised then counts as published until the number changes.
+        if state.threads.changes() == Some(raised.load()) {
+            return;
         }
+        clock::raise(at, &state.threads.clock()[..self.width()]);
+        raised.store(state.threads.changes().unwrap_or_default());
         self.published(state);
     }
 
@@ -325,7 +337,7 @@ impl Checker {
                     continue;
                 }
                 let clock = &mut state.threads.clock_mut()[..width];
-                clock::merge(clock, at, |number, other| clock::raise_one(&row[number], other));
+                clock::merge(clock, at, |number, other| learn(&row[number], other));
             }
         });
     }
@@ -351,7 +363,7 @@ impl Checker {
     /// The threads of this rank together know the number of each of them.
     fn know_own(&self, threads: &Threads) {
         let row = self.row(self.rank);
-        threads.own_numbers().for_each(|(at, number)| clock::raise_one(&row[at], number));
+        threads.own_numbers().for_each(|(at, number)| learn(&row[at], number));
     }
 
     /// The operations of this rank on a window, or on one target of it, are complete at the target.
@@ -512,14 +524,12 @@ impl Checker {
             }
             return Some(number);
         }
-        let is_free = |number: &mut u32| {
-            let held = self.operation_at(*number).end_holding();
-            self.release(*number, held.wrapping_add(1))
-        };
-        let closed = state.closed.extract_if(.., is_free);
-        let freed: Vec<_> = closed.collect();
-        state.closed.clear();
-        self.free_all(state, waiter, &freed);
+        while let Some(number) = state.closed.pop() {
+            let held = self.operation_at(number).end_holding();
+            if self.release(number, held.wrapping_add(1)) {
+                self.free_all(state, waiter, &[number]);
+            }
+        }
         let number = self.take_spare(state, waiter)?;
         let operation = self.operation_at(number);
         operation.rank.store(self.rank);
@@ -654,7 +664,7 @@ impl Checker {
         if change.is_new {
             self.operation_at(number).take_held();
         }
-        for number in change.forgotten.into_iter().filter(|number| *number != 0) {
+        for number in change.forgotten.into_iter().take_while(|number| *number != 0) {
             let known = &mut state.forgotten[number as usize % FORGOTTEN];
             if known.0 == number {
                 known.1 += 1;

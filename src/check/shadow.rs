@@ -1,6 +1,8 @@
 //! The accesses of a granule that a later one may conflict with.
 //!
-//! An entry is the number of an operation and a bit for each byte of the granule. A granule has four words.
+//! An entry is the number of an operation and a bit for each byte of the granule. A granule has four words: the first two
+//! lie close to those of its neighbours, and the others are looked at only where there are more entries, so that most
+//! accesses miss the caches less often.
 //! Further entries lie in a chain; the last word then has the chain's number, and no bits. A chain does not change:
 //! an access that changes the entries makes another one. So granules that are accessed together share their chain,
 //! and those behind each other with the same words are judged together. Where operations have accessed only a whole page, or
@@ -9,8 +11,9 @@
 use super::rules::{AccessKind, Rule};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::prim::{Waiter, Word32};
-use crate::shm::{ChainWords, OperationWords, PageWords};
+use crate::shm::{ChainWords, CheckTables, OperationWords, PageWords};
 use std::iter::successors;
+use std::ops::Range;
 
 /// Bytes of a granule.
 pub(super) const GRANULE_BYTES: u64 = 8;
@@ -19,6 +22,8 @@ pub(super) const WORDS: usize = PageWords::ENTRIES;
 const LAST: usize = WORDS - 1;
 const NUMBER_SHIFT: u32 = 8;
 pub(super) const BYTES: u32 = 0xff;
+/// How many granules before an access its operations come into the cache.
+pub(super) const AHEAD: usize = 8;
 /// Records of a chain that are followed: in damaged tables it may have no end.
 const MOST_FOLLOWED: usize = 1 << 14;
 
@@ -46,10 +51,12 @@ pub(super) struct Accessing<'c> {
     pub(super) checker: &'c Checker,
     waiter: &'c Waiter<'c>,
     of: Judging<'c>,
-    /// The latest answer: neighbours mostly have the same entries.
-    latest: (u32, Judgement),
+    /// The latest answers, by the remainder of the number: neighbours mostly have the same entries.
+    latest: [(u32, Judgement); 2],
     /// The latest change of words with several entries, by an access to these bytes that conflicts with none of them.
     latest_change: Option<(Entries, u32, Entries)>,
+    /// The latest change of words without a chain, by an access to all bytes that conflicts with no entry.
+    alike: AlikeWords,
     /// Memory for the entries of a granule.
     scratch: Vec<u32>,
     /// Entries that name the operation from now on, less those that do no more; they are counted at the end.
@@ -89,10 +96,25 @@ impl Finding {
 
 /// What an access has changed in the words of a granule.
 pub(super) struct ElementChange {
-    /// For each word an operation that it names no more, or zero.
+    /// The operations that a word names no more, and zeros behind them.
     pub(super) forgotten: [u32; WORDS],
     /// Whether they name its own one more often than before.
     pub(super) is_new: bool,
+}
+
+/// Words before and after an access.
+struct AlikeWords {
+    before: Entries,
+    after: Entries,
+    /// How many were changed so, and are counted later.
+    times: u32,
+}
+
+impl Default for AlikeWords {
+    fn default() -> AlikeWords {
+        // No words are so: there is no such operation.
+        AlikeWords { before: [u32::MAX; WORDS], after: [u32::MAX; WORDS], times: 0 }
+    }
 }
 
 /// The words of a granule, as numbers.
@@ -101,20 +123,84 @@ type Entries = [u32; WORDS];
 /// Those of a granule without entries.
 const NONE: Entries = [0; WORDS];
 
-#[inline]
-fn entries_of(granule: &[Word32]) -> Entries {
-    std::array::from_fn(|at| granule[at].load())
+/// The words of one granule, or of several that have words together: where there are few entries, as mostly, only the first words
+/// have to come into the cache.
+#[derive(Clone, Copy)]
+pub(super) struct Granule<'w> {
+    /// The first entries; the first of them with [`HAS_MORE`] if there are others.
+    pub(super) few: &'w [Word32; FEW],
+    pub(super) more: &'w [Word32; MORE],
+}
+
+/// Granules behind each other.
+#[derive(Clone, Copy)]
+pub(super) struct Granules<'w> {
+    pub(super) few: &'w [[Word32; FEW]],
+    pub(super) more: &'w [[Word32; MORE]],
+}
+
+/// Entries of a granule with few, and those that it can have besides.
+pub(super) const FEW: usize = PageWords::FEW;
+pub(super) const MORE: usize = PageWords::MORE;
+
+/// A bit that no entry has.
+const HAS_MORE: u32 = CheckTables::NUMBERS << NUMBER_SHIFT;
+
+impl<'w> Granules<'w> {
+    pub(super) fn iter(self) -> impl Iterator<Item = Granule<'w>> {
+        self.few.iter().zip(self.more).map(|(few, more)| Granule { few, more })
+    }
+
+    /// Those of a range, if all exist.
+    #[inline]
+    pub(super) fn range(self, range: Range<usize>) -> Option<Granules<'w>> {
+        Some(Granules { few: self.few.get(range.clone())?, more: self.more.get(range)? })
+    }
+
+    /// One of them.
+    #[inline]
+    pub(super) fn at(self, number: usize) -> Option<Granule<'w>> {
+        Some(Granule { few: self.few.get(number)?, more: self.more.get(number)? })
+    }
+
+    fn len(self) -> u32 {
+        self.few.len() as u32
+    }
+}
+
+impl Granule<'_> {
+    #[inline]
+    fn entries(self) -> Entries {
+        let [first, second] = self.few.each_ref().map(Word32::load);
+        let [third, fourth] = match first & HAS_MORE {
+            0 => [0; MORE],
+            _ => self.more.each_ref().map(Word32::load),
+        };
+        [first & !HAS_MORE, second, third, fourth]
+    }
+
+    #[inline]
+    fn set(self, entries: Entries) {
+        let [first, second, more @ ..] = entries;
+        let has_more = if more == [0; MORE] { 0 } else { HAS_MORE };
+        if has_more != 0 {
+            self.more.iter().zip(more).for_each(|(word, entry)| word.store(entry));
+        }
+        self.few[0].store(first | has_more);
+        self.few[1].store(second);
+    }
+
+    /// The words come into the cache, to be changed.
+    #[inline]
+    pub(super) fn expect_update(self) {
+        self.few[0].expect_update();
+    }
 }
 
 /// Whether two have the same words. A comparison as arrays would wait until all words are in memory.
 #[inline]
 fn are_same(a: &Entries, b: &Entries) -> bool {
     a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
-}
-
-#[inline]
-fn set(granule: &[Word32], entries: Entries) {
-    granule.iter().zip(entries).for_each(|(word, entry)| word.store(entry));
 }
 
 /// The number of the operation of an entry.
@@ -139,8 +225,9 @@ impl<'c> Accessing<'c> {
             checker,
             waiter,
             of: Judging::new(checker, of_rank, number, access),
-            latest: (0, Judgement::default()),
+            latest: [(0, Judgement::default()); 2],
             latest_change: None,
+            alike: AlikeWords::default(),
             scratch: Vec::new(),
             own_entries: 0,
             released: (0, 0),
@@ -153,38 +240,97 @@ impl<'c> Accessing<'c> {
     /// conflicts, and the bytes. Returns how many granules those are, and whether the access could be recorded.
     pub(super) fn access<'w>(
         &mut self,
-        mut granules: impl Iterator<Item = &'w [Word32]>,
+        mut granules: impl Iterator<Item = Granule<'w>>,
         mask: u32,
         mut found: impl FnMut(usize, u32, u32, Finding),
     ) -> (usize, bool) {
         let Some(first) = granules.next() else { return (0, true) };
-        let (before, mut conflicts) = (entries_of(first), Vec::new());
+        let (before, mut conflicts) = (first.entries(), Vec::new());
         let after = self.follow(before, mask, |number, shared, finding| {
             conflicts.push((number, shared, finding));
         });
         let next = after.unwrap_or(before);
         let mut alike = 0;
         for granule in std::iter::once(first).chain(granules) {
-            if entries_of(granule) != before {
+            if granule.entries() != before {
                 break;
             }
             if next != before {
-                set(granule, next);
+                granule.set(next);
             }
             alike += 1;
         }
         self.recount(before, next, alike as u32);
+        if conflicts.is_empty() && mask == BYTES && next != before {
+            self.remember(before, next);
+        }
         for at in 0..if conflicts.is_empty() { 0 } else { alike } {
             conflicts.iter().for_each(|(number, shared, of)| found(at, *number, *shared, *of));
         }
         (alike, after.is_some())
     }
 
-    /// The first operations of a granule come into the cache.
+    /// [`Accessing::access`] of all bytes of granules behind each other, as long as each has few entries, of which the access
+    /// replaces all. Returns how many have.
+    pub(super) fn access_each(&mut self, granules: Granules<'_>) -> usize {
+        let (mine, mut done) = (self.of.number << NUMBER_SHIFT | BYTES, 0);
+        for granule in granules.iter() {
+            if let Some(later) = granules.at(done + AHEAD) {
+                self.expect(later);
+            }
+            let [first, second, 0, 0] = granule.entries() else { break };
+            let mut is_replaced = |entry: u32| {
+                let judgement = self.judge(number_of(entry));
+                judgement.is_replaced && judgement.found.is_none()
+            };
+            if first != 0 && !is_replaced(first) || second != 0 && !is_replaced(second) {
+                break;
+            }
+            for entry in [first, second].into_iter().filter(|entry| *entry != 0) {
+                self.release(number_of(entry), 1);
+            }
+            granule.set([mine, 0, 0, 0]);
+            done += 1;
+        }
+        self.own_entries += done as i64;
+        done
+    }
+
+    /// [`Accessing::access`] of all bytes of granules that have words together, if these are the same as at an access before, which
+    /// conflicted with nothing. Returns whether they are.
     #[inline]
-    pub(super) fn expect(&self, granule: &[Word32]) {
-        for word in granule.iter().take(2) {
-            let operation = self.checker.operations.get(number_of(word.load()) as usize);
+    pub(super) fn access_alike(&mut self, words: Granule<'_>) -> bool {
+        let AlikeWords { before, after, times } = &mut self.alike;
+        let are_alike = are_same(&words.entries(), before);
+        if are_alike {
+            words.set(*after);
+            *times += 1;
+        }
+        are_alike
+    }
+
+    /// An access to all bytes has changed words so, and conflicted with nothing.
+    fn remember(&mut self, before: Entries, after: Entries) {
+        self.count_alike();
+        if chain_of(before).is_none() && chain_of(after).is_none() {
+            self.alike = AlikeWords { before, after, times: 0 };
+        }
+    }
+
+    /// Counts what [`Accessing::access_alike`] has changed.
+    fn count_alike(&mut self) {
+        let AlikeWords { before, after, times } = std::mem::take(&mut self.alike);
+        if times != 0 {
+            self.recount(before, after, times);
+        }
+    }
+
+    /// The operations of a granule with few entries come into the cache.
+    #[inline]
+    pub(super) fn expect(&self, granule: Granule<'_>) {
+        for entry in granule.few {
+            let operation =
+                self.checker.operations.get(number_of(entry.load() & !HAS_MORE) as usize);
             operation.into_iter().for_each(|operation| operation.what.expect_read());
         }
     }
@@ -192,11 +338,11 @@ impl<'c> Accessing<'c> {
     /// Calls `found` with each earlier operation on the bytes `mask` of a granule that conflicts, and the bytes.
     pub(super) fn look(
         &mut self,
-        granule: &[Word32],
+        granule: Granule<'_>,
         mask: u32,
         mut found: impl FnMut(u32, u32, Finding),
     ) {
-        let entries = self.gather(entries_of(granule));
+        let entries = self.gather(granule.entries());
         for entry in &entries {
             let (number, shared) = (number_of(*entry), entry & mask);
             if shared != 0
@@ -210,14 +356,14 @@ impl<'c> Accessing<'c> {
 
     /// Adds an entry of operation `number` for the bytes `mask` of a granule, without judging the others. Returns
     /// whether it could be recorded.
-    pub(super) fn add(&mut self, granule: &[Word32], number: u32, mask: u32) -> bool {
-        let before = entries_of(granule);
+    pub(super) fn add(&mut self, granule: Granule<'_>, number: u32, mask: u32) -> bool {
+        let before = granule.entries();
         let mut entries = self.gather(before);
         insert(&mut entries, number, mask);
         let after = self.words_with(before, &entries);
         self.scratch = entries;
         let Some(after) = after else { return false };
-        set(granule, after);
+        granule.set(after);
         self.recount(before, after, 1);
         true
     }
@@ -237,29 +383,29 @@ impl<'c> Accessing<'c> {
     }
 
     /// Granules without entries get those of the words that stood for all of them, which then have none.
-    pub(super) fn divide(&mut self, whole: &[Word32], granules: &[Word32]) {
-        let entries = entries_of(whole);
+    pub(super) fn divide(&mut self, whole: Granule<'_>, granules: Granules<'_>) {
+        let entries = whole.entries();
         if entries == NONE {
             return;
         }
-        granules.chunks_exact(WORDS).for_each(|granule| set(granule, entries));
-        set(whole, NONE);
-        self.recount(NONE, entries, (granules.len() / WORDS) as u32);
+        granules.iter().for_each(|granule| granule.set(entries));
+        whole.set(NONE);
+        self.recount(NONE, entries, granules.len());
         self.recount(entries, NONE, 1);
     }
 
     /// If some granules have the same entries, each for all bytes, the words that stand for all of them get these instead.
     /// Returns whether they have.
-    pub(super) fn unite(&mut self, granules: &[Word32], whole: &[Word32]) -> bool {
-        let entries = entries_of(granules);
-        let is_same = |granule: &[Word32]| entries_of(granule) == entries;
-        if !granules.chunks_exact(WORDS).all(is_same) || !self.are_whole(entries) {
+    pub(super) fn unite(&mut self, granules: Granules<'_>, whole: Granule<'_>) -> bool {
+        let entries = granules.at(0).map_or(NONE, Granule::entries);
+        let is_same = |granule: Granule<'_>| granule.entries() == entries;
+        if !granules.iter().all(is_same) || !self.are_whole(entries) {
             return false;
         }
-        set(whole, entries);
-        granules.chunks_exact(WORDS).for_each(|granule| set(granule, NONE));
+        whole.set(entries);
+        granules.iter().for_each(|granule| granule.set(NONE));
         self.recount(NONE, entries, 1);
-        self.recount(entries, NONE, (granules.len() / WORDS) as u32);
+        self.recount(entries, NONE, granules.len());
         true
     }
 
@@ -300,6 +446,7 @@ impl<'c> Accessing<'c> {
     /// Counts the entries, and frees the operations and chains that nothing names any more, so that they are reused.
     #[inline]
     pub(super) fn finish(&mut self, state: &mut CheckState) {
+        self.count_alike();
         let (checker, number, own) = (self.checker, self.of.number, self.own_entries);
         match own {
             0 => {}
@@ -489,10 +636,11 @@ impl<'c> Accessing<'c> {
     /// How the operation of an entry stands to this one.
     #[inline]
     pub(super) fn judge(&mut self, number: u32) -> Judgement {
-        if self.latest.0 != number {
-            self.latest = (number, self.of.judge(number));
+        let latest = &mut self.latest[number as usize % 2];
+        if latest.0 != number {
+            *latest = (number, self.of.judge(number));
         }
-        self.latest.1
+        latest.1
     }
 }
 
@@ -522,24 +670,22 @@ impl<'c> Judging<'c> {
     /// [`Accessing::access`] of one granule without a chain, if it conflicts with nothing and is recorded; otherwise nothing has
     /// changed.
     #[inline]
-    pub(super) fn access_element(&self, granule: &[Word32], mask: u32) -> Option<ElementChange> {
-        let before = entries_of(granule);
+    pub(super) fn access_element(&self, granule: Granule<'_>, mask: u32) -> Option<ElementChange> {
+        let (before, mine) = (granule.entries(), self.number << NUMBER_SHIFT | mask);
+        let mut change = ElementChange { forgotten: NONE, is_new: true };
+        if before == NONE {
+            granule.set([mine, 0, 0, 0]);
+            return Some(change);
+        }
         if chain_of(before).is_some() {
             return None;
         }
-        let (mut after, mut used) = (NONE, 0);
-        let mut change = ElementChange { forgotten: NONE, is_new: true };
-        for (forgotten, entry) in change.forgotten.iter_mut().zip(before) {
-            let mut left = entry;
-            if entry & mask != 0 {
-                let judgement = self.judge(number_of(entry));
-                if judgement.found.is_some() {
-                    return None;
-                }
-                left &= if judgement.is_replaced { !mask } else { u32::MAX };
-            }
+        let (mut after, mut used, mut gone) = (NONE, 0, 0);
+        for entry in before.into_iter().take_while(|entry| *entry != 0) {
+            let mut left = self.left_of(entry, mask)?;
             if left & BYTES == 0 {
-                *forgotten = number_of(entry);
+                change.forgotten[gone] = number_of(entry);
+                gone += 1;
                 continue;
             }
             if number_of(left) == self.number {
@@ -549,12 +695,23 @@ impl<'c> Judging<'c> {
             used += 1;
         }
         if change.is_new {
-            *after.get_mut(used)? = self.number << NUMBER_SHIFT | mask;
+            *after.get_mut(used)? = mine;
         }
         if !are_same(&after, &before) {
-            set(granule, after);
+            granule.set(after);
         }
         Some(change)
+    }
+
+    /// What remains of an entry after an access to the bytes `mask`; `None` if they conflict.
+    #[inline]
+    fn left_of(&self, entry: u32, mask: u32) -> Option<u32> {
+        if entry & mask == 0 {
+            return Some(entry);
+        }
+        let judgement = self.judge(number_of(entry));
+        let left = if judgement.is_replaced { entry & !mask } else { entry };
+        judgement.found.is_none().then_some(left)
     }
 
     /// How the operation of an entry stands to this one.
@@ -577,6 +734,10 @@ impl<'c> Judging<'c> {
                 operation.is_complete_by(self.checker.more_at(number), is_known) || is_settled()
             }
         };
+        let is_replaced = is_ordered && self.kind.replaces(kind, of_one_datatype && op == self.op);
+        if is_ordered && !self.is_separate {
+            return Judgement { found: None, is_replaced };
+        }
         let may_meet = match self.kind.rule(kind) {
             Rule::Fine => true,
             // Accumulates of one rank to one element are ordered.
@@ -601,10 +762,7 @@ impl<'c> Judging<'c> {
             false if is_excluded => self.separately(number, operation),
             false => None,
         };
-        Judgement {
-            found,
-            is_replaced: is_ordered && self.kind.replaces(kind, of_one_datatype && op == self.op),
-        }
+        Judgement { found, is_replaced }
     }
 
     /// What the separate model forbids of an access that is ordered behind that operation.

@@ -2,13 +2,13 @@
 //! need a look, they are judged and done at once.
 
 use super::locks::begin_alone;
-use super::shadow::{BYTES, GRANULE_BYTES, Judging};
+use super::shadow::{BYTES, GRANULE_BYTES, Granule, Judging};
 use super::stores::divided;
 use super::window::{ByteRun, CheckedWindow, block_of};
 use super::{CheckedAccess, Checker, EpochKind};
 use crate::call::Call;
-use crate::prim::{Waiter, Word32, has_binding};
-use crate::shm::{PageHead, PageWords, PartWords, Span, copy_to_words, is_same};
+use crate::prim::{Waiter, has_binding};
+use crate::shm::{PageHead, PageWords, PartWords, copy_to_words, is_same};
 use crate::sync::RobustGuard;
 
 /// Bytes of a granule that has words of its own.
@@ -16,23 +16,13 @@ pub(super) struct ShortRun<'w> {
     run: ByteRun,
     part: &'w PartWords,
     head: &'w PageHead,
-    page: &'w PageWords,
-    granule: &'w [Word32],
+    granule: Granule<'w>,
 }
 
 impl ShortRun<'_> {
-    /// Where the bytes are in the page.
-    fn from(&self) -> usize {
-        self.run.start as usize % PageWords::BYTES
-    }
-
     /// Whether only the granule's words say what was there before. Under the lock of the page.
     fn is_alone(&self) -> bool {
-        let (head, block) = (self.head, block_of(self.run.start));
-        head.is_accessed.load() != 0
-            && head.has_blocks.load() != 0
-            && head.has_granules.load() >> block & 1 == 1
-            && head.numbers.iter().all(|number| number.load() == 0)
+        self.head.has_only_entries() && self.head.is_divided(block_of(self.run.start))
     }
 
     /// The bytes of the granule.
@@ -44,10 +34,11 @@ impl ShortRun<'_> {
 /// Such an access that has been judged, until [`ShortAccess::end`]. Until then no other rank accesses its page.
 #[must_use]
 pub(crate) struct ShortAccess<'w> {
-    short: ShortRun<'w>,
-    span: Span,
+    window: &'w CheckedWindow,
+    target: u32,
     /// Where it leaves its bytes, besides in the part.
     copies: Copies,
+    run: ByteRun,
     alone: RobustGuard<'w>,
 }
 
@@ -64,22 +55,17 @@ impl ShortAccess<'_> {
     /// The operation is done.
     #[inline]
     pub(crate) fn end(self) {
-        let ShortAccess { ref short, span, copies, alone } = self;
-        match copies {
-            Copies::Nothing => {}
-            Copies::Mark => short.head.is_stale.store(1),
-            Copies::Bytes => {
-                let (to, bytes) = ((&short.page.copy[..], short.from()), short.run.bytes);
-                copy_to_words(span, short.run.start, to, bytes as usize);
-            }
+        if self.copies != Copies::Nothing {
+            self.window.copy_short(self.target, self.run, self.copies);
         }
-        drop(alone);
+        drop(self.alone);
     }
 }
 
 impl CheckedWindow {
-    /// Begins an access if it is such a one, and conflicts with nothing. Otherwise it returns `None`, and nothing has changed.
-    /// Blocks while another rank accesses the page. After [`Checker::settle`].
+    /// Begins an access if it is such a one, and conflicts with nothing; then an accumulate has published this rank's clock as by
+    /// [`CheckedWindow::updating`]. Otherwise it returns `None`, and nothing has changed. Blocks while another rank accesses the
+    /// page. After [`Checker::settle`].
     #[inline(never)]
     pub(crate) fn begin_short(
         &self,
@@ -88,14 +74,11 @@ impl CheckedWindow {
         (run, epoch): (ByteRun, EpochKind),
     ) -> Option<ShortAccess<'_>> {
         let short = self.short(checker, target, run, access.call)?;
-        let span = self.span_here(target);
-        let copy = (&short.page.copy[..], short.from());
         let lock = (run.start / PageWords::BYTES as u64) as usize % PartWords::LOCKS;
         // If the job ends, so does the check.
         let alone = begin_alone(&short.part.pages[lock], waiter)?;
         let (rests, hidden) = (short.part.rests.load() != 0, self.is_hidden(target));
-        let is_known = rests || hidden;
-        if !is_known && is_same(span, run.start, copy, run.bytes as usize) != Some(true)
+        if !(rests || hidden || self.is_copied(target, run))
             || access.kind.updates() && self.is_asserted(target, epoch)
             || !self.judge_short((checker, waiter), (access, target), &short)
         {
@@ -106,7 +89,28 @@ impl CheckedWindow {
             false if rests => Copies::Mark,
             false => Copies::Bytes,
         };
-        Some(ShortAccess { short, span, copies, alone })
+        Some(ShortAccess { window: self, target, copies, run, alone })
+    }
+
+    /// Whether bytes of one page of a part are those of its copy.
+    fn is_copied(&self, target: u32, run: ByteRun) -> bool {
+        let (number, from) = divided(run.start);
+        let copy = (&self.pages_of(target)[number].copy[..], from);
+        is_same(self.span_here(target), run.start, copy, run.bytes as usize) == Some(true)
+    }
+
+    /// An operation has changed them.
+    #[inline(never)]
+    fn copy_short(&self, target: u32, run: ByteRun, copies: Copies) {
+        let (number, from) = divided(run.start);
+        match copies {
+            Copies::Nothing => {}
+            Copies::Mark => self.heads_of(target)[number].is_stale.store(1),
+            Copies::Bytes => {
+                let to = (&self.pages_of(target)[number].copy[..], from);
+                copy_to_words(self.span_here(target), run.start, to, run.bytes as usize);
+            }
+        }
     }
 
     /// A run of an access, if nothing else may conflict with it.
@@ -124,9 +128,8 @@ impl CheckedWindow {
             return None;
         }
         let granule = self.granule(target, run.start / GRANULE_BYTES)?;
-        let ((number, _), part) = (divided(run.start), &self.parts[target as usize]);
-        let (head, page) = (self.heads_of(target).get(number)?, &self.pages_of(target)[number]);
-        Some(ShortRun { run, part, head, page, granule })
+        let head = self.heads_of(target).get(divided(run.start).0)?;
+        Some(ShortRun { run, part: &self.parts[target as usize], head, granule })
     }
 
     /// [`CheckedWindow::judge`] of such an access. Returns whether it is recorded; otherwise nothing has changed. Under the lock
@@ -155,6 +158,9 @@ impl CheckedWindow {
             checker.count((state, waiter), number, &change);
             if access.kind.updates() {
                 self.may_be_seen(checker, state, target);
+            }
+            if access.kind.is_accumulate() {
+                self.updating_in((checker, state), target, short.run);
             }
             true
         })

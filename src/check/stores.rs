@@ -24,7 +24,7 @@
 
 use super::report::{self, Conflict, FoundConflict};
 use super::shadow::{Accessing, GRANULE_BYTES};
-use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES};
+use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES, blocks_of, whole_of};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
@@ -478,13 +478,14 @@ impl CheckedWindow {
         (page, bits): (usize, &Bits),
         found: &mut Vec<FoundConflict>,
     ) {
-        let (head, blocks) = (&self.heads_of(target)[page], &self.pages_of(target)[page].blocks);
+        let (head, blocks) =
+            (&self.heads_of(target)[page], blocks_of(&self.pages_of(target)[page]));
         let (has_blocks, has_granules) = (head.has_blocks.load() != 0, head.has_granules.load());
         for (at, mask) in masks(bits) {
             let (granule, block) = ((page * WORDS + at) as u64, at / GRANULES);
             let words = match has_blocks {
-                false => Some(&head.whole[..]),
-                true if has_granules >> block & 1 == 0 => Some(&blocks[block][..]),
+                false => Some(whole_of(head)),
+                true if has_granules >> block & 1 == 0 => blocks.at(block),
                 true => self.granule(target, granule),
             };
             let Some(words) = words else { continue };
@@ -806,7 +807,8 @@ mod tests {
             let bytes = &bytes[..bytes.len().min(PageWords::BYTES - from)];
             let page = PageWords {
                 bytes: std::array::from_fn(|_| std::array::from_fn(|_| Word64::default())),
-                blocks: std::array::from_fn(|_| std::array::from_fn(|_| Word32::default())),
+                few: std::array::from_fn(|_| std::array::from_fn(|_| Word32::default())),
+                more: std::array::from_fn(|_| std::array::from_fn(|_| Word32::default())),
                 copy: std::array::from_fn(|_| Word64::default()),
             };
             let mut expected = [0u8; PageWords::BYTES];

@@ -18,7 +18,7 @@ use super::attached::{AddressSpace, AttachedParts};
 use super::late::LateAccesses;
 use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
-use super::shadow::{Accessing, BYTES, GRANULE_BYTES, WORDS};
+use super::shadow::{AHEAD, Accessing, BYTES, FEW, GRANULE_BYTES, Granule, Granules, MORE, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, divided, divided_by, mask_of};
 use super::{AccessKind, CheckState, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer};
 use crate::call::Call;
@@ -87,7 +87,9 @@ pub(crate) struct CheckedWindow {
     words: PlacedSlice<Word64>,
     /// For each target of its clocks from [`OfTarget::Rung`] on: when this rank has raised it last.
     raised: Box<[Word64]>,
-    shadow: PlacedSlice<Word32>,
+    /// The words of all granules: the first ones of each, and behind these the others.
+    few_entries: PlacedSlice<[Word32; FEW]>,
+    more_entries: PlacedSlice<[Word32; MORE]>,
     /// The first granule of each rank's part, and after the last one the number of all.
     first: Box<[u64]>,
     pub(super) parts: PlacedSlice<PartWords>,
@@ -161,8 +163,11 @@ struct TablePlaces {
     firsts: [Box<[u64]>; 2],
 }
 
-/// How many granules before an access its operations come into the cache.
-const AHEAD: usize = 8;
+/// How many runs before an access the words of its first block do.
+const RUNS_AHEAD: usize = 4;
+
+/// Bytes of the words of a granule.
+const SHADOW_BYTES: u64 = WORDS as u64 * 4;
 
 /// Granules of a block.
 pub(super) const GRANULES: usize = PageWords::BLOCK_BYTES / GRANULE_BYTES as usize;
@@ -178,11 +183,28 @@ fn granules_of(page: usize, block: usize) -> Range<u64> {
     first..first + GRANULES as u64
 }
 
+/// The words that all granules of a page have together.
+pub(super) fn whole_of(head: &PageHead) -> Granule<'_> {
+    Granule { few: &head.few, more: &head.more }
+}
+
+/// Those of each block of a page.
+#[inline]
+pub(super) fn blocks_of(page: &PageWords) -> Granules<'_> {
+    Granules { few: &page.few, more: &page.more }
+}
+
+/// Those of a block.
+#[inline]
+fn block_at(page: &PageWords, block: usize) -> Granule<'_> {
+    Granule { few: &page.few[block], more: &page.more[block] }
+}
+
 /// Accesses all bytes of a run of granules that have words together, and of the runs of as many bytes behind it, as long as
 /// their words are the same. Returns the bytes of all.
 fn touch_whole<'w>(
     accessing: &mut Accessing<'_>,
-    words: impl Iterator<Item = &'w [Word32]>,
+    words: impl Iterator<Item = Granule<'w>>,
     run: ByteRun,
     found: &mut Vec<FoundConflict>,
 ) -> u64 {
@@ -215,7 +237,7 @@ impl CheckedWindow {
     fn tables((ranks, clocks): (usize, usize), granules: u64, pages: u64) -> Tables {
         let align = align_of::<PartWords>() as u64;
         let shadow = Self::words_of(ranks) as u64 * clocks as u64 * 8;
-        let shadow_end = shadow.saturating_add(granules.saturating_mul(WORDS as u64 * 4));
+        let shadow_end = shadow.saturating_add(granules.saturating_mul(SHADOW_BYTES));
         let parts = shadow_end.checked_next_multiple_of(align).unwrap_or(u64::MAX);
         let origins = parts.saturating_add(ranks as u64 * size_of::<PartWords>() as u64);
         let heads = origins.saturating_add((ranks * ranks * size_of::<OriginWords>()) as u64);
@@ -307,6 +329,7 @@ impl CheckedWindow {
         let TablePlaces { words, origins, at, tables, firsts: [first, first_page] } = places;
         let (ranks, clocks) = (of.world.len(), segment.layout().clocks as usize);
         let (granules, pages) = (first[ranks] as usize, first_page[ranks] as usize);
+        let few = (granules * size_of::<[Word32; FEW]>()) as u64;
         Ok(CheckedWindow {
             block,
             name: Mutex::new(name.into()),
@@ -320,7 +343,8 @@ impl CheckedWindow {
             clocks,
             words: segment.place_all(words, Self::words_of(ranks) * clocks)?,
             raised: (0..ranks * RAISED).map(|_| Word64::default()).collect(),
-            shadow: segment.place_all(at + tables.shadow, granules * WORDS)?,
+            few_entries: segment.place_all(at + tables.shadow, granules)?,
+            more_entries: segment.place_all(at + tables.shadow + few, granules)?,
             first,
             parts: segment.place_all(at + tables.parts, ranks)?,
             origins: segment.place_all(origins, ranks * ranks)?,
@@ -340,8 +364,9 @@ impl CheckedWindow {
 
     /// Where the shadow is, and its bytes.
     #[cfg(feature = "test-hooks")]
-    pub(crate) fn shadow(&self) -> (*mut u8, usize) {
-        (self.shadow.as_ptr().cast_mut().cast(), size_of_val(&*self.shadow))
+    pub(crate) fn shadow_bytes(&self) -> (*mut u8, usize) {
+        let bytes = self.few_entries.len() * SHADOW_BYTES as usize;
+        (self.few_entries.as_ptr().cast_mut().cast(), bytes)
     }
 
     /// The pages of a part whose stores are looked for.
@@ -474,16 +499,23 @@ impl CheckedWindow {
 
     /// The words of a granule of a part.
     #[inline]
-    pub(super) fn granule(&self, target: u32, granule: u64) -> Option<&[Word32]> {
-        self.granules(target, granule..granule + 1)
+    pub(super) fn granule(&self, target: u32, granule: u64) -> Option<Granule<'_>> {
+        let [first, end] = [0, 1].map(|more| self.first[target as usize + more]);
+        (granule < end - first).then(|| self.shadow().at((first + granule) as usize))?
     }
 
     /// The words of some granules of a part.
     #[inline]
-    fn granules(&self, target: u32, granules: Range<u64>) -> Option<&[Word32]> {
+    fn granules(&self, target: u32, granules: Range<u64>) -> Option<Granules<'_>> {
         let [first, end] = [0, 1].map(|more| self.first[target as usize + more]);
-        let at = |granule: u64| (first + granule) as usize * WORDS;
-        (granules.end <= end - first).then(|| &self.shadow[at(granules.start)..at(granules.end)])
+        let at = |granule: u64| (first + granule) as usize;
+        (granules.end <= end - first)
+            .then(|| self.shadow().range(at(granules.start)..at(granules.end)))?
+    }
+
+    #[inline]
+    fn shadow(&self) -> Granules<'_> {
+        Granules { few: &self.few_entries, more: &self.more_entries }
     }
 
     #[inline]
@@ -644,9 +676,18 @@ impl CheckedWindow {
     /// This rank is about to update elements of the target by an accumulate. Accumulates order what ranks do
     /// before and after them, as atomic variables of a language.
     pub(crate) fn updating(&self, checker: &Checker, target: u32, part: ByteRun) {
-        checker.with_state(|state| {
-            elements(part).for_each(|which| self.raise(checker, state, target, which));
-        });
+        checker.with_state(|state| self.updating_in((checker, state), target, part));
+    }
+
+    /// [`CheckedWindow::updating`] with the state of this rank.
+    #[inline]
+    pub(super) fn updating_in(
+        &self,
+        (checker, state): (&Checker, &mut CheckState),
+        target: u32,
+        part: ByteRun,
+    ) {
+        elements(part).for_each(|which| self.raise(checker, state, target, which));
     }
 
     /// Publishes the clock of this rank to one of a target, by its number.
@@ -797,7 +838,7 @@ impl CheckedWindow {
             expect_access(at);
         }
         if let Some(granule) = self.granule(target, start / GRANULE_BYTES) {
-            granule[0].expect_update();
+            granule.expect_update();
         }
         let (page, from) = divided(start);
         if let (Some(head), Some(page)) =
@@ -959,10 +1000,44 @@ impl CheckedWindow {
         runs: &[ByteRun],
         found: &mut Vec<FoundConflict>,
     ) {
-        for run in runs {
-            self.touch_pages(accessing, target, *run, found);
-            self.touch(accessing, target, *run, found);
+        for (at, run) in runs.iter().enumerate() {
+            if let Some(later) = runs.get(at + RUNS_AHEAD) {
+                self.expect_block(target, later.start);
+            }
+            let run = self.touch_alike(accessing, target, *run);
+            if run.bytes != 0 {
+                self.touch_pages(accessing, target, run, found);
+                self.touch(accessing, target, run, found);
+            }
         }
+    }
+
+    /// The words of the block of a byte come into the cache.
+    #[inline]
+    fn expect_block(&self, target: u32, start: u64) {
+        if let Some(page) = self.pages_of(target).get(divided(start).0) {
+            page.few[block_of(start)][0].expect_update();
+        }
+    }
+
+    /// Accesses the first bytes of a run of a part, block by block, as long as the words of the blocks are those that another
+    /// block had before. Returns the bytes behind them. A whole page has words of its own, and is left to the caller.
+    #[inline]
+    fn touch_alike(&self, accessing: &mut Accessing<'_>, target: u32, part: ByteRun) -> ByteRun {
+        const UNIT: u64 = PageWords::BLOCK_BYTES as u64;
+        let (mut run, whole) = (part, PageWords::BYTES as u64);
+        while run.bytes >= UNIT && run.start % UNIT == 0 && part.bytes < whole {
+            let ((page, _), block) = (divided(run.start), block_of(run.start));
+            let Some(head) = self.heads_of(target).get(page) else { break };
+            if !head.has_only_entries()
+                || head.is_divided(block)
+                || !accessing.access_alike(block_at(&self.pages_of(target)[page], block))
+            {
+                break;
+            }
+            run = ByteRun { start: run.start + UNIT, bytes: run.bytes - UNIT };
+        }
+        run
     }
 
     /// Accesses a run of bytes, page by page where the part has heads of pages.
@@ -987,7 +1062,7 @@ impl CheckedWindow {
             if is_whole && head.has_blocks.load() == 0 {
                 let whole = heads[page..].iter().take(((end - start) / bytes) as usize);
                 let alike = whole.take_while(|head| head.has_blocks.load() == 0);
-                let words = alike.map(|head| &head.whole[..]);
+                let words = alike.map(whole_of);
                 start += touch_whole(accessing, words, run, found).max(bytes);
                 continue;
             }
@@ -1018,8 +1093,8 @@ impl CheckedWindow {
                 if let Some(before) = divided.take() {
                     self.touch_divided(accessing, (target, page), before, found);
                 }
-                let words = &self.pages_of(target)[page].blocks[block];
-                touch_whole(accessing, std::iter::once(&words[..]), run, found);
+                let words = block_at(&self.pages_of(target)[page], block);
+                touch_whole(accessing, std::iter::once(words), run, found);
                 continue;
             }
             self.divide_block(accessing, (target, page), block);
@@ -1054,7 +1129,7 @@ impl CheckedWindow {
         let head = &self.heads_of(target)[page];
         if head.has_blocks.load() == 0 {
             head.has_blocks.store(1);
-            accessing.divide(&head.whole, self.pages_of(target)[page].blocks.as_flattened());
+            accessing.divide(whole_of(head), blocks_of(&self.pages_of(target)[page]));
         }
     }
 
@@ -1071,15 +1146,14 @@ impl CheckedWindow {
         }
         has_granules.store(has_granules.load() | 1 << block);
         if let Some(granules) = self.granules(target, granules_of(page, block)) {
-            accessing.divide(&self.pages_of(target)[page].blocks[block], granules);
+            accessing.divide(block_at(&self.pages_of(target)[page], block), granules);
         }
     }
 
     /// If all blocks of a page have the same entries, the page has them instead.
     fn unite(&self, accessing: &mut Accessing<'_>, (target, page): (u32, usize)) {
         let (head, page) = (&self.heads_of(target)[page], &self.pages_of(target)[page]);
-        if head.has_granules.load() == 0 && accessing.unite(page.blocks.as_flattened(), &head.whole)
-        {
+        if head.has_granules.load() == 0 && accessing.unite(blocks_of(page), whole_of(head)) {
             head.has_blocks.store(0);
         }
     }
@@ -1092,7 +1166,7 @@ impl CheckedWindow {
         block: usize,
     ) {
         let has_granules = &self.heads_of(target)[page].has_granules;
-        let whole = &self.pages_of(target)[page].blocks[block];
+        let whole = block_at(&self.pages_of(target)[page], block);
         if let Some(granules) = self.granules(target, granules_of(page, block))
             && accessing.unite(granules, whole)
         {
@@ -1116,9 +1190,14 @@ impl CheckedWindow {
             let is_whole = granule < whole && mask.count_ones() as u64 == GRANULE_BYTES;
             let until = if is_whole { whole } else { granule + 1 };
             let Some(words) = self.granules(target, granule..until) else { break };
-            accessing.expect(words.get(AHEAD * WORDS..(AHEAD + 1) * WORDS).unwrap_or_default());
+            let each = if is_whole { accessing.access_each(words) } else { 0 };
+            if each != 0 {
+                granule += each as u64;
+                continue;
+            }
+            words.at(AHEAD).into_iter().for_each(|later| accessing.expect(later));
             let (granules, is_recorded) =
-                accessing.access(words.chunks_exact(WORDS), mask, |at, number, shared, of| {
+                accessing.access(words.iter(), mask, |at, number, shared, of| {
                     FoundConflict::add(found, (number, of), bytes_of(granule + at as u64, shared));
                 });
             if !is_recorded {

@@ -19,7 +19,7 @@ use super::layout::LocalLayout;
 use super::target::are_disjoint;
 use super::update::Update;
 use crate::call::Call;
-use crate::check::{AccessKind, CheckedAccess};
+use crate::check::{AccessKind, CheckedAccess, CheckedWindow, Checker};
 use crate::datatype::{Carrier, Element, Integer, Operation, TransferSide, update_native};
 use crate::error::Result;
 use crate::foreign::Results;
@@ -223,29 +223,53 @@ impl<'w> Communication<'w> {
         own: impl Iterator<Item = (LocalLayout<'a>, Direction)> + Clone,
         fetch: impl FnOnce() -> Result<T>,
     ) -> Option<T> {
-        let range = 0..size_of::<T>() as i64;
-        let describe = || {
-            let kind = if op == Op::NoOp { AccessKind::Fetch } else { AccessKind::Update };
-            let (datatype, op) = (T::DATATYPE as u8, op as u8 + 1);
-            let access = CheckedAccess { call, kind, datatype, op, at };
-            (access, ([TransferSide::Packed(size_of::<T>() as u64)], 0), own.clone())
+        let check = self.calls.check()?;
+        let kind = if op == Op::NoOp { AccessKind::Fetch } else { AccessKind::Update };
+        let (datatype, op) = (T::DATATYPE as u8, op as u8 + 1);
+        let access = CheckedAccess { call, kind, datatype, op, at };
+        let fetches = own.clone().any(|(_, direction)| direction == Direction::Get);
+        self.report_element(check, target, (access, own, fetches), |_| None, fetch).ok()?
+    }
+
+    /// [`Communication::report`] of an accumulate of one element in a checked job, which `act` does; `fetches` if what that
+    /// returns is the program's. Returns `None` if `delayed` does it.
+    #[inline]
+    fn report_element<'a, T>(
+        self,
+        check: (&'w Checker, &'w CheckedWindow),
+        target: &Target<'_>,
+        (access, own, fetches): (
+            CheckedAccess,
+            impl Iterator<Item = (LocalLayout<'a>, Direction)>,
+            bool,
+        ),
+        delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
+        act: impl FnOnce() -> Result<T>,
+    ) -> Result<Option<T>> {
+        let (bytes, mut found) = (size_of::<T>(), None);
+        let act = || {
+            found = Some(act()?);
+            if fetches {
+                self.report_fetched(target, 0..bytes as i64);
+            }
+            Ok(())
         };
-        let (mut found, fetches) =
-            (None, own.clone().any(|(_, direction)| direction == Direction::Get));
-        let done = self.report(
-            target,
-            describe,
-            |_| None,
-            || {
-                self.report_updating(target, range.clone());
-                found = Some(fetch()?);
-                if fetches {
-                    self.report_fetched(target, range.clone());
-                }
-                Ok(())
-            },
-        );
-        done.ok().and(found)
+        let done = match self.begin_short(check, &access, target, bytes as u64) {
+            Some(short) => {
+                let done = act();
+                short.end();
+                done
+            }
+            None => {
+                let described = (access, ([TransferSide::Packed(bytes as u64)], 0), own);
+                let act = || {
+                    self.report_updating(target, 0..bytes as i64);
+                    act()
+                };
+                self.report_any(check, target, described, delayed, act)
+            }
+        };
+        done.map(|()| found)
     }
 
     /// Compares and swaps one element, and returns what it was; `buffers` as of [`Communication::fetch_element`].
@@ -389,7 +413,7 @@ impl<'w> Communication<'w> {
         let (call, at) = (Call::CompareAndSwap, Location::caller());
         self.expect_check(target, disp);
         self.calls.within_operation((call, target, size_of::<T>() as u64), || {
-            let (bytes, mut found) = (size_of::<T>(), None);
+            let bytes = size_of::<T>();
             let reached = self.reach_at_once(target);
             let target = match self.elements(reached, disp, 1, places.map(<*const u8>::cast::<T>)) {
                 Some(element) => self.memory.mapped(target.0, disp, element.cast()),
@@ -404,30 +428,33 @@ impl<'w> Communication<'w> {
                 }
             };
             self.calls.epochs.operated();
-            let describe = || {
-                let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);
-                let access = CheckedAccess { call, kind, datatype, op: 0, at };
-                let buffers = buffers.iter().copied();
-                (access, ([TransferSide::Packed(bytes as u64)], 0), buffers)
-            };
-            self.report(&target, describe, delayed, || {
-                found = Some(self.swap_at(&target, &new, &compare)?);
-                Ok(())
-            })?;
-            Ok(found)
+            let swap = || self.swap_at(&target, &new, &compare);
+            let Some(check) = self.calls.check() else { return swap().map(Some) };
+            let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);
+            let access = CheckedAccess { call, kind, datatype, op: 0, at };
+            let of = (access, buffers.iter().copied(), true);
+            self.report_element(check, &target, of, delayed, swap)
         })
     }
 
-    /// Compares and swaps an element, which has been checked; returns what it was.
-    pub(super) fn swap_at<T: Integer>(
+    /// Compares and swaps an element that was reported before; returns what it was.
+    pub(super) fn swap_late<T: Integer>(
         self,
         target: &Target<'_>,
         new: &T,
         compare: &T,
     ) -> Result<T> {
-        let (call, range) = (Call::CompareAndSwap, 0..size_of::<T>() as i64);
+        let range = 0..size_of::<T>() as i64;
         self.report_updating(target, range.clone());
-        let before = match target.native::<T>() {
+        let before = self.swap_at(target, new, compare)?;
+        self.report_fetched(target, range);
+        Ok(before)
+    }
+
+    /// Compares and swaps an element, which has been checked; returns what it was.
+    fn swap_at<T: Integer>(self, target: &Target<'_>, new: &T, compare: &T) -> Result<T> {
+        let call = Call::CompareAndSwap;
+        Ok(match target.native::<T>() {
             Some(at) => {
                 let (compare, new) = (must_cast(*compare), must_cast(*new));
                 // SAFETY: 1. and 2. by `native`; 3. by invariant 4 of `shm`.
@@ -438,9 +465,7 @@ impl<'w> Communication<'w> {
                 self.memory.swap_by_owner(self.calls, target, new, compare)?
             }
             None => self.swap_excluded(target, new, compare)?,
-        };
-        self.report_fetched(target, range);
-        Ok(before)
+        })
     }
 
     /// Compares and swaps an element that no instruction updates.

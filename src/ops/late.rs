@@ -66,7 +66,7 @@ fn swap_at<T: Integer>(
     target: &Target<'_>,
 ) -> Result<()> {
     let (new, compare) = (swap.new.element::<T>(), swap.compare.element::<T>());
-    let before = parts.swap_at(target, &new, &compare)?;
+    let before = parts.swap_late(target, &new, &compare)?;
     swap.result.set_element(before);
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::late::{LateOperation, Lateness};
 use super::layout::LocalLayout;
 use crate::call::Call;
 use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess, CheckedWindow, Checker};
-use crate::check::{EpochKind, OwnBuffer};
+use crate::check::{EpochKind, OwnBuffer, ShortAccess};
 use crate::datatype::{TransferSide, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
@@ -181,7 +181,7 @@ impl<'w> Communication<'w> {
     #[cold]
     fn report_to<'a, const N: usize>(
         self,
-        (checker, window): (&Checker, &CheckedWindow),
+        (checker, window): (&'w Checker, &'w CheckedWindow),
         target: &Target<'_>,
         (access, (sides, side), own): Described<
             '_,
@@ -191,18 +191,33 @@ impl<'w> Communication<'w> {
         delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
         act: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let (of, waiter) = ((&access, target.rank), self.calls.excluded());
-        checker.settle(&waiter);
-        let short = bytes_of_all(&sides).filter(|_| self.memory.late_parts().is_none());
-        let bytes = short.unwrap_or(0).min(self.size_of(target).saturating_sub(target.start));
-        let run = (ByteRun { start: target.start, bytes }, self.epoch_kind());
-        if let Some(short) = window.begin_short((checker, &waiter), of, run) {
+        let bytes = bytes_of_all(&sides).unwrap_or(0);
+        let bytes = bytes.min(self.size_of(target).saturating_sub(target.start));
+        if let Some(short) = self.begin_short((checker, window), &access, target, bytes) {
             let done = act();
             short.end();
             return done;
         }
         let described = (access, (sides, side), own);
         self.report_any((checker, window), target, described, delayed, act)
+    }
+
+    /// Begins an operation on that many bytes of a target, if it is a short one ([`CheckedWindow::begin_short`]).
+    #[inline]
+    pub(super) fn begin_short(
+        self,
+        (checker, window): (&'w Checker, &'w CheckedWindow),
+        access: &CheckedAccess,
+        target: &Target<'_>,
+        bytes: u64,
+    ) -> Option<ShortAccess<'w>> {
+        let waiter = self.calls.excluded();
+        checker.settle(&waiter);
+        if self.memory.late_parts().is_some() {
+            return None;
+        }
+        let run = (ByteRun { start: target.start, bytes }, self.epoch_kind());
+        window.begin_short((checker, &waiter), (access, target.rank), run)
     }
 
     /// How operations reach their targets.
@@ -220,11 +235,11 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// [`Communication::report`] of any operation in a checked job.
+    /// [`Communication::report`] of any operation in a checked job, after [`Communication::begin_short`].
     #[inline(never)]
-    fn report_any<'a, const N: usize>(
+    pub(super) fn report_any<'a, const N: usize>(
         self,
-        (checker, window): (&Checker, &CheckedWindow),
+        (checker, window): (&'w Checker, &'w CheckedWindow),
         target: &Target<'_>,
         (access, (sides, side), own): Described<
             '_,

@@ -272,10 +272,26 @@ pub(crate) struct PageHead {
     /// The operations that stand for stores.
     pub(crate) numbers: [Word32; PageWords::RECORDS],
     /// The words of each granule, for all of its bytes.
-    pub(crate) whole: [Word32; PageWords::ENTRIES],
+    pub(crate) few: [Word32; PageWords::FEW],
+    pub(crate) more: [Word32; PageWords::MORE],
     /// 1 when an operation has written to the page, and not to its copy, while its owner rests.
     pub(crate) is_stale: Word32,
     pub(crate) _unused: Word32,
+}
+
+impl PageHead {
+    /// Whether the page has been accessed, and only the words of its blocks and granules say by what: no store is recorded.
+    #[inline]
+    pub(crate) fn has_only_entries(&self) -> bool {
+        let stores = self.numbers.iter().fold(0, |all, number| all | number.load());
+        self.is_accessed.load() != 0 && self.has_blocks.load() != 0 && stores == 0
+    }
+
+    /// Whether the granules of a block have words of their own.
+    #[inline]
+    pub(crate) fn is_divided(&self, block: usize) -> bool {
+        self.has_granules.load() >> block & 1 == 1
+    }
 }
 
 /// A page of a part.
@@ -283,8 +299,9 @@ pub(crate) struct PageHead {
 pub(crate) struct PageWords {
     /// For each operation that stands for stores the bytes that it has changed, a bit for each.
     pub(crate) bytes: [[Word64; PageWords::WORDS / 8]; PageWords::RECORDS],
-    /// For each block, as [`PageHead::whole`] of its granules.
-    pub(crate) blocks: [[Word32; PageWords::ENTRIES]; PageWords::BLOCKS],
+    /// For each block the words of its granules, as those of [`PageHead`].
+    pub(crate) few: [[Word32; PageWords::FEW]; PageWords::BLOCKS],
+    pub(crate) more: [[Word32; PageWords::MORE]; PageWords::BLOCKS],
     /// The contents, as operations and the stores that are known have left them.
     pub(crate) copy: [Word64; PageWords::WORDS],
 }
@@ -295,8 +312,10 @@ impl PageWords {
     pub(crate) const RECORDS: usize = 3;
     pub(crate) const BLOCKS: usize = 16;
     pub(crate) const BLOCK_BYTES: usize = Self::BYTES / Self::BLOCKS;
-    /// Words of a granule.
-    pub(crate) const ENTRIES: usize = 4;
+    /// Words of a granule: the first ones, the others, and all.
+    pub(crate) const FEW: usize = 2;
+    pub(crate) const MORE: usize = 2;
+    pub(crate) const ENTRIES: usize = Self::FEW + Self::MORE;
 }
 
 /// Two accesses that conflict.
@@ -347,8 +366,8 @@ impl CheckTables {
     pub(crate) const CONFLICTS: u32 = 1024;
     /// Operations for each rank: memory is used for those that have been in use.
     const OPERATIONS: u32 = 1 << 18;
-    /// The number of an operation fits an entry.
-    const MOST_OPERATIONS: u32 = (1 << 24) - 1;
+    /// Numbers of operations, and of chains: an entry has them beside eight bits, and a word one bit more.
+    pub(crate) const NUMBERS: u32 = 1 << 23;
     const CHAINS: u32 = 1 << 14;
 
     /// Where the words begin that the lock guards.
@@ -365,8 +384,8 @@ impl CheckTables {
 
     /// The tables of a job of that many ranks; `place` places that many bytes.
     pub(super) fn new(ranks: u32, mut place: impl FnMut(u64) -> u64) -> CheckTables {
-        let most_operations = Self::OPERATIONS.saturating_mul(ranks).min(Self::MOST_OPERATIONS);
-        let most_chains = Self::CHAINS.saturating_mul(ranks).min(Self::MOST_OPERATIONS);
+        let most_operations = Self::OPERATIONS.saturating_mul(ranks).min(Self::NUMBERS - 1);
+        let most_chains = Self::CHAINS.saturating_mul(ranks).min(Self::NUMBERS - 1);
         let bytes = |records: u32, size: usize| u64::from(records) * size as u64;
         CheckTables {
             words: place(size_of::<CheckWords>() as u64),

@@ -105,6 +105,8 @@ unsafe impl Shared for super::check_words::PartWords {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::OriginWords {}
 // SAFETY: as above.
+unsafe impl Shared for [Word32; super::check_words::PageWords::FEW] {}
+// SAFETY: as above.
 unsafe impl Shared for super::check_words::PageHead {}
 // SAFETY: as above.
 unsafe impl Shared for super::check_words::PageWords {}

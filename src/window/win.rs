@@ -803,6 +803,6 @@ impl Win {
 impl Win {
     /// The address of the window's shadow, and its bytes, in a checked job.
     pub fn shadow(&self) -> Option<(*mut u8, usize)> {
-        self.calls.check().map(|(_, window)| window.shadow())
+        self.calls.check().map(|(_, window)| window.shadow_bytes())
     }
 }
