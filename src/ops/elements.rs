@@ -720,10 +720,9 @@ impl<T: Element> Blocks<'_, T> {
     /// Updates blocks, a batch at a time, while no other thread updates their elements.
     fn batches(&mut self, strip: &Strip<'_, 3>) -> Result<()> {
         let is_near = self.target.is_addressed() && !is_dense(strip, TARGET);
-        let is_one_loop = self.result.is_none() && self.in_place(strip).is_some();
         let most = match is_near {
-            _ if is_one_loop => IN_PLACE,
             true => CLOSE,
+            false if self.result.is_none() && self.in_place(strip).is_some() => IN_PLACE,
             false => BATCH,
         };
         let most = (most / (strip.bytes / size_of::<T>())).max(1);
