@@ -44,8 +44,8 @@ const BATCH: usize = 512;
 /// Elements of a batch that no kernel copies: each may have a cache line of its own, and all of these
 /// are still in the nearest cache when they are put back.
 const CLOSE: usize = 128;
-/// Elements that a loop over origin and target updates at once: each is read a single time. In test builds such a loop has
-/// a middle, too.
+/// Elements that one loop over origin and target updates, where no value of the target is kept. Test builds stop in the middle
+/// of a long one.
 const IN_PLACE: usize = if cfg!(feature = "test-hooks") { BATCH + BATCH / 2 } else { usize::MAX };
 /// Most elements, each a block of its own, that are updated in place: gathering them costs more.
 const SCATTERED: usize = 32;

@@ -366,7 +366,7 @@ impl CheckTables {
     pub(crate) const CONFLICTS: u32 = 1024;
     /// Operations for each rank: memory is used for those that have been in use.
     const OPERATIONS: u32 = 1 << 18;
-    /// Numbers of operations, and of chains: an entry has them beside eight bits, and a word one bit more.
+    /// More than the number of any operation or chain. An entry has a number and eight bits; its word has one bit more.
     pub(crate) const NUMBERS: u32 = 1 << 23;
     const CHAINS: u32 = 1 << 14;
 
