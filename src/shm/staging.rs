@@ -6,7 +6,8 @@
 //! while the program runs, on what else uses the memory, and on the length of the data. So a rank times how long it writes
 //! by each way, and streams data of a class of lengths where writing them through the caches takes much longer.
 //!
-//! Where ranks have to share processors none streams: the reader may find the lines in the cache of its own processor.
+//! Where ranks have to share processors a rank streams less often: the reader may find the lines in the cache of its own
+//! processor.
 
 use super::copy::can_stream;
 use crate::prim::{Word32, event_time};
@@ -18,15 +19,16 @@ const CLASSES: [usize; 3] = [0, 32 << 10, 512 << 10];
 /// In each class a rank streams if writing through the caches takes more than that many halves of the time. The longest data
 /// do not fit the writer's own cache. Most of them are in one that it shares with a near reader before that reads them.
 const HALVES: [u32; CLASSES.len()] = [3, 3, 5];
-/// The same for data that the reader combines, in every class, and for short data that the reader gives as much for.
-const HALVES_COMBINED: u32 = 8;
+/// At least so many in every class for data that the reader combines, for short data that the reader gives as much for, and
+/// where ranks share processors.
+const HALVES_HIGH: u32 = 8;
 /// The first writes of a class go either way, and all are timed.
 const FIRST: u32 = 32;
 /// Later one of this number goes the other way and is timed.
 const TRIAL: u32 = 64;
 /// Of the others one of this number is timed.
 const TIMED: u32 = 4;
-/// After this number of writes a rank asks again whether it may stream.
+/// After this number of writes a rank asks again whether ranks share processors.
 const ASKED: u32 = 256;
 
 /// What another rank does with the data.
@@ -54,8 +56,8 @@ struct Pace {
 pub(super) struct Paces {
     /// Writes so far.
     writes: Word32,
-    /// 1 if this process may stream.
-    is_admitted: Word32,
+    /// The least number of [`HALVES`]; 0 if this process cannot stream.
+    least: Word32,
     classes: [Pace; CLASSES.len()],
 }
 
@@ -83,18 +85,23 @@ impl Paces {
         let writes = self.writes.load();
         self.writes.store(writes.wrapping_add(1));
         if writes.is_multiple_of(ASKED) {
-            self.is_admitted.store(u32::from(can_stream() && is_enough()));
+            self.least.store(match can_stream() {
+                true if is_enough() => 1,
+                true => HALVES_HIGH,
+                false => 0,
+            });
         }
-        if self.is_admitted.load() == 0 {
+        let least = self.least.load();
+        if least == 0 {
             return Way { streams: false, begun: None };
         }
         let class = class(bytes);
         let halves = match read_as {
-            ReadAs::Exchanged if class == 0 => HALVES_COMBINED,
+            ReadAs::Exchanged if class == 0 => HALVES_HIGH,
             ReadAs::Copied | ReadAs::Exchanged => HALVES[class],
-            ReadAs::Combined => HALVES_COMBINED,
+            ReadAs::Combined => HALVES_HIGH,
         };
-        let (streams, is_timed) = self.classes[class].next(halves);
+        let (streams, is_timed) = self.classes[class].next(halves.max(least));
         Way { streams, begun: is_timed.then(event_time) }
     }
 
@@ -211,15 +218,20 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_share_a_processor_do_not_stream() {
-        let paces = Paces::default();
-        let count = |is_enough| {
-            (0..ASKED)
-                .filter(|_| paces.begin(1 << 16, ReadAs::Copied, || is_enough).streams)
-                .count()
+    fn ranks_that_share_processors_stream_where_that_saves_more() {
+        let streamed = |is_enough, costs: [u64; 2]| {
+            let paces = Paces::default();
+            let pace = &paces.classes[class(1 << 16)];
+            let begin = || paces.begin(1 << 16, ReadAs::Copied, || is_enough);
+            for _ in 0..FIRST {
+                let way = begin();
+                pace.record(way.streams, costs[usize::from(way.streams)]);
+            }
+            (FIRST..ASKED).filter(|_| begin().streams).count() > ASKED as usize / 2
         };
-        assert_eq!(count(false), 0);
-        assert_eq!(count(true) != 0, can_stream(), "the others have joined");
-        assert_eq!(count(false), 0);
+        let (twice, ten_times) = ([64, 32], [320, 32]);
+        let answers = [(true, twice), (false, twice), (true, ten_times), (false, ten_times)]
+            .map(|(is_enough, costs)| streamed(is_enough, costs));
+        assert_eq!(answers, [true, false, true, true].map(|streams| streams && can_stream()));
     }
 }
