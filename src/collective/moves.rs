@@ -4,6 +4,7 @@
 use super::buffer::{Buffer, BufferMut};
 use super::form::{Awaits, ShortForm};
 use super::plan::Plan;
+use super::short::stages_own;
 use super::staged::{BufferParts, Cut, Give, Take};
 use crate::error::Result;
 use crate::group::Rank;
@@ -220,7 +221,7 @@ impl Plan<'_> {
         }
         if let BufferParts::Equal(all, _) = &parts
             && is_equal
-            && !self.is_short(bytes)
+            && !(stages_own(bytes, self.ranks) && self.is_short(bytes))
             && self.has_pieces()
         {
             return self.allgather_by_pieces(&gives, all.clone());
@@ -255,7 +256,7 @@ impl Plan<'_> {
         if let (BufferParts::Equal(outgoing, _), BufferParts::Equal(incoming, _)) =
             (&outgoing, &incoming)
             && is_equal
-            && !self.is_short(all)
+            && !(stages_own(bytes, self.ranks) && self.is_short(all))
             && self.has_pieces()
         {
             return self.alltoall_by_pieces(outgoing, incoming.clone());

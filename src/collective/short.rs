@@ -15,6 +15,12 @@ use std::panic::Location;
 /// The most bytes of all contributions together if every rank combines all of them.
 pub(super) const COMBINED_BY_ALL: u64 = 64 * 1024;
 
+/// Whether a rank stages that many bytes for itself with what it gives to others. Longer ones are copied from where they
+/// are ([`Plan::has_pieces`](super::plan::Plan::has_pieces)), unless they are a small part of what it gets.
+pub(super) fn stages_own(bytes: u64, ranks: u32) -> bool {
+    bytes <= 8 * 1024 || ranks > 4
+}
+
 /// Each is `None` if the data are not short, or the call may have to be refused.
 impl<D: Has> ShortForm<D> {
     /// All ranks have the data of `buffer`, and the same root; 0 for a call without a root.
@@ -80,6 +86,9 @@ impl<D: Has> ShortForm<D> {
         all: BufferMut<D>,
     ) -> Option<ShortForm<D>> {
         let (what, bytes) = ShortForm::agreeing(comm, Call::Allgather, &mine, Rank(0))?;
+        if !stages_own(bytes, comm.size()) {
+            return None;
+        }
         let take = Take::Each(comm.size(), 0, equal_parts(comm, all, bytes)?);
         let gives = (Give::One(mine), bytes as usize);
         Some(ShortForm::moving(Call::Allgather, what, gives, take, Awaits::All))
@@ -97,7 +106,7 @@ impl<D: Has> ShortForm<D> {
         let (what, bytes) =
             ShortForm::agreeing(comm, Call::Alltoall, &outgoing.part(0, count), Rank(0))?;
         let incoming = equal_parts(comm, incoming, bytes)?;
-        if bytes * u64::from(ranks) > comm.longest_staged() {
+        if !stages_own(bytes, ranks) || bytes * u64::from(ranks) > comm.longest_staged() {
             return None;
         }
         let gives = (Give::One(outgoing), (bytes * u64::from(ranks)) as usize);

@@ -19,7 +19,7 @@ const CLASSES: [usize; 3] = [0, 32 << 10, 512 << 10];
 /// In each class a rank streams if writing through the caches takes more than that many halves of the time. The longest data
 /// do not fit the writer's own cache. Most of them are in one that it shares with a near reader before that reads them.
 const HALVES: [u32; CLASSES.len()] = [3, 3, 5];
-/// At least so many in every class for data that the reader combines, for short data that the reader gives as much for, and
+/// At least this number, in every class, for data that the reader combines, for short data that it gives as much for, and
 /// where ranks share processors.
 const HALVES_HIGH: u32 = 8;
 /// The first writes of a class go either way, and all are timed.
