@@ -743,20 +743,25 @@ impl<T: Element> Blocks<'_, T> {
 
     /// Updates the elements of a strip in place.
     fn scattered(&self, strip: &Strip<'_, 3>) {
+        // What the stores cannot change is loaded once.
+        let ([from, at, into], one) = (strip.patterns, self.operation.one);
+        let (target, result) = (self.target.at, self.result);
+        let origin = self.origin.filter(|_| self.op != Op::NoOp);
         for block in 0..strip.blocks {
-            let [from, _, into] = strip.patterns.map(|pattern| pattern.block(block) as isize);
-            let at = self.at(strip, block);
+            let at = target.wrapping_offset(at.block(block) as isize);
             // SAFETY: an element of the target.
             let old = unsafe { load::<T>(at) };
-            if let Some(result) = self.result {
+            if let Some(result) = result {
+                let into = result.wrapping_offset(into.block(block) as isize);
                 // SAFETY: an element of the result; `old` is this function's own.
-                unsafe { store(&old, result.wrapping_offset(into)) };
+                unsafe { store(&old, into) };
             }
-            if let (Some(origin), true) = (self.origin, self.op != Op::NoOp) {
+            if let Some(origin) = origin {
+                let from = origin.wrapping_offset(from.block(block) as isize);
                 // SAFETY: an element of the origin.
-                let operand = unsafe { load::<T>(origin.wrapping_offset(from)) };
+                let operand = unsafe { load::<T>(from) };
                 // SAFETY: an element of the target, which no other thread updates.
-                unsafe { store(&(self.operation.one)(old, operand), at) };
+                unsafe { store(&one(old, operand), at) };
             }
         }
     }
