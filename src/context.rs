@@ -12,8 +12,8 @@ use crate::prim::{
 };
 use crate::rank::Rank;
 use crate::shm::{
-    AllocError, CallRecorder, CallWord, NoticeBoard, Placed, Process, RankSlot, Scope, Segment,
-    SegmentPlacement, Shards, WriteRecords, is_forked,
+    AllocError, CallRecorder, CallWord, MOST_LONG, NoticeBoard, Placed, Process, RankSlot, Scope,
+    Segment, SegmentPlacement, Shards, WriteRecords, is_forked,
 };
 use crate::statistics::{RankStatistics, Statistics};
 use crate::trace::EventLog;
@@ -388,6 +388,13 @@ impl Context {
     /// How many ranks share a processor.
     pub(crate) fn sharing(&self) -> u32 {
         self.backoff.sharing()
+    }
+
+    /// Whether this rank writes data for others to many buffers in turn. What was written to one has then left the reader's
+    /// own cache before the buffer is written again, and taking its lines from a shared cache takes less time. Ranks that
+    /// share processors use few buffers again and again: their own cache keeps these.
+    pub(crate) fn cycles_buffers(&self) -> bool {
+        self.ranks <= MOST_LONG && self.sharing() <= 1
     }
 
     /// What tools read of this rank.

@@ -30,9 +30,7 @@ use crate::check::{Checker, Frequency};
 use crate::context::Rest;
 use crate::error::{Error, Result};
 use crate::prim::{Awaited, JobFailed, ParkWord, WaitRecord, Word64};
-use crate::shm::{
-    BiasedGuard, LONG_BUFFERS, SLOTS, Segment, StagingBuffer, StagingSlot, is_forked,
-};
+use crate::shm::{BiasedGuard, SLOTS, Segment, StagingBuffer, StagingSlot, is_forked};
 use crate::sync::{self, Arrivals, Round};
 use std::ops::Range;
 use std::panic::Location;
@@ -89,9 +87,22 @@ impl Default for Sequence {
     }
 }
 
-/// The buffers for longer data that this rank has used: the number for which each was used last.
+/// The buffers for longer data that this rank has used, of a limited number: the number for which each was used last.
 #[derive(Default)]
 struct BuffersInUse(Vec<u64>);
+
+/// A rank that is to use many buffers in turn takes another one at most once in that many collectives: new pages take
+/// time.
+const GROWTH: u64 = 8;
+/// It does that with data of at least that many bytes. Less would stay in the reader's own cache.
+const CYCLED: usize = 32 << 10;
+/// Otherwise it waits rather than use more.
+const FEW: u64 = 8;
+
+/// Whether a rank uses all its buffers for data of that many bytes in turn.
+fn cycles(comm: &Comm, length: usize) -> bool {
+    length >= CYCLED && comm.context().cycles_buffers()
+}
 
 impl BuffersInUse {
     /// The one that was used least recently, and the number up to which this rank has to settle before it uses it again.
@@ -100,24 +111,27 @@ impl BuffersInUse {
         Some((oldest, sync::first_unsettled_buffer(*last, UNDER_WAY)))
     }
 
-    fn is_another(&self) -> bool {
-        (self.0.len() as u64) < LONG_BUFFERS
+    fn is_another(&self, most: u64) -> bool {
+        (self.0.len() as u64) < most
     }
 
     /// The number up to which this rank has to settle before it can take one; zero if it need not wait.
-    fn first_unsettled(&self) -> u64 {
-        if self.is_another() { 0 } else { self.oldest().map_or(0, |(_, first)| first) }
+    fn first_unsettled(&self, most: u64) -> u64 {
+        if self.is_another(most) { 0 } else { self.oldest().map_or(0, |(_, first)| first) }
     }
 
-    /// Takes one for number `number`: the oldest if that is free, otherwise another one, if there is any.
-    fn take(&mut self, number: u64, settled: u64) -> Option<u64> {
+    /// Takes one for number `number`, of `most`: the oldest if that is free, otherwise another one, if there is any. `cycles`: uses all
+    /// in turn, as [`Context::cycles_buffers`](crate::context::Context::cycles_buffers).
+    fn take(&mut self, number: u64, settled: u64, (most, cycles): (u64, bool)) -> Option<u64> {
+        let is_another = self.is_another(most);
         if let Some((oldest, first)) = self.oldest()
             && settled >= first
+            && !(is_another && cycles && number.is_multiple_of(GROWTH))
         {
             self.0[oldest] = number;
             return Some(oldest as u64);
         }
-        self.is_another().then(|| {
+        is_another.then(|| {
             self.0.push(number);
             self.0.len() as u64 - 1
         })
@@ -397,7 +411,9 @@ impl CollectiveEntry {
             return 0;
         }
         if length > CHUNK {
-            return Self::sequence(comm).longs.first_unsettled();
+            let all = shared.stages.buffers();
+            let most = if cycles(comm, length) { all } else { all.min(FEW) };
+            return Self::sequence(comm).longs.first_unsettled(most);
         }
         let last = self.number.checked_sub(shared.stages.buffers());
         last.map_or(0, |last| sync::first_unsettled_buffer(last, UNDER_WAY))
@@ -527,7 +543,7 @@ impl CollectiveEntry {
         let stage = StagingBuffer { rank: comm.rank().0, number: self.number };
         let (segment, slot) = (&comm.context().segment, &slots[stage.rank as usize]);
         let is_long = length > CHUNK && length as u64 <= shared.longest();
-        let buffer = if is_long { self.take_long(comm)? } else { self.number };
+        let buffer = if is_long { self.take_long(comm, length)? } else { self.number };
         let chunk = shared.chunk(stage, length as u64, buffer);
         let stage_all = || {
             what.stage_in(slot, length, buffer, self.marks.chain());
@@ -545,13 +561,14 @@ impl CollectiveEntry {
         Ok(())
     }
 
-    /// A buffer for longer data. There is one: this rank has settled what [`CollectiveEntry::settle_for`] asks for, or, if the
+    /// A buffer for longer data, of that many bytes. There is one: this rank has settled what [`CollectiveEntry::settle_for`] asks for, or, if the
     /// collective does not wait, all before it.
     #[cold]
-    fn take_long(&self, comm: &Comm) -> Result<u64> {
+    fn take_long(&self, comm: &Comm, length: usize) -> Result<u64> {
         let mut sequence = Self::sequence(comm);
         let settled = sequence.settled;
-        let taken = sequence.longs.take(self.number, settled);
+        let among = (comm.shared()?.stages.buffers(), cycles(comm, length));
+        let taken = sequence.longs.take(self.number, settled, among);
         taken.ok_or(Error::Damaged { what: "order of staging buffers" })
     }
 
@@ -757,22 +774,36 @@ impl CollectiveEntry {
 mod tests {
     use super::*;
 
+    const MOST: u64 = 8;
+
     #[test]
     fn a_rank_takes_another_buffer_only_while_the_oldest_is_in_use() {
         let mut in_step = BuffersInUse::default();
         for number in 0..100 {
             // All before it have been settled.
-            let taken = in_step.take(number, number);
-            assert!(in_step.first_unsettled() == 0 && taken.is_some_and(|taken| taken < 3));
+            let taken = in_step.take(number, number, (MOST, false));
+            assert!(in_step.first_unsettled(MOST) == 0 && taken.is_some_and(|taken| taken < 3));
         }
         let mut ahead = BuffersInUse::default();
-        for number in 0..LONG_BUFFERS {
-            assert_eq!((ahead.first_unsettled(), ahead.take(number, 0)), (0, Some(number)));
+        for number in 0..MOST {
+            let taken = (ahead.first_unsettled(MOST), ahead.take(number, 0, (MOST, true)));
+            assert_eq!(taken, (0, Some(number)));
         }
         let first = 1 + UNDER_WAY;
-        assert_eq!(ahead.first_unsettled(), first);
-        assert_eq!(ahead.take(LONG_BUFFERS, first - 1), None);
-        assert_eq!(ahead.take(LONG_BUFFERS, first), Some(0));
-        assert_eq!(ahead.first_unsettled(), first + 1);
+        assert_eq!(ahead.first_unsettled(MOST), first);
+        assert_eq!(ahead.take(MOST, first - 1, (MOST, true)), None);
+        assert_eq!(ahead.take(MOST, first, (MOST, true)), Some(0));
+        assert_eq!(ahead.first_unsettled(MOST), first + 1);
+    }
+
+    #[test]
+    fn a_rank_that_cycles_comes_to_use_all_buffers_in_turn() {
+        let mut buffers = BuffersInUse::default();
+        let mut take = |number| buffers.take(number, number, (MOST, true)).unwrap();
+        let first: Vec<u64> = (0..MOST * GROWTH).map(&mut take).collect();
+        assert!(first[..2 * GROWTH as usize].iter().all(|taken| *taken < 4), "few at first");
+        let mut last: Vec<u64> = (MOST * GROWTH..).take(MOST as usize).map(take).collect();
+        last.sort_unstable();
+        assert!(last.into_iter().eq(0..MOST));
     }
 }

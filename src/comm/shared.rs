@@ -90,7 +90,7 @@ impl SharedBlock {
             _ if length <= CHUNK as u64 || !self.has_longs() => {
                 self.stages.rest(stage.rank, buffer)
             }
-            _ => Stages::long(self.longs.load(), stage.rank, buffer),
+            _ => self.stages.long(self.longs.load(), stage.rank, buffer),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The sender copies a message to a block, and its receiver copies it from there and returns the block
 //! ([`BlockWords`]). Both copies together take less time than one by the kernel, and the sender can use its buffer again
-//! immediately. A rank allocates blocks when it needs them, at most 8 MiB, and at most
+//! immediately. A rank allocates blocks when it needs them, at most 14 MiB, and at most
 //! its share of half of the segment. While all of a size are in use, a message stays with its sender.
 
 use super::outgoing::damaged;
@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::shm::{GRANULE, Segment};
 use crate::sync::channel::BlockWords;
+use std::collections::VecDeque;
 
 /// The longest message that is sent through a block.
 pub const LONGEST: u64 = SHORTEST << (CLASSES - 1);
@@ -19,8 +20,11 @@ const CACHED: u64 = 2 << 20;
 /// The smallest block. Those of each further class have twice as many bytes.
 const SHORTEST: u64 = 16 << 10;
 const CLASSES: usize = 7;
-/// The blocks of one size have at most that many bytes. Of the largest there are two.
+/// The blocks of one size have at most that many bytes, or twice as many if the rank uses all in turn: more than its
+/// reader's own cache has. Of the largest there are two.
 const MOST: u64 = 1 << 20;
+/// A rank that uses all in turn allocates another block at most once in that many messages: new pages take time.
+const GROWTH: u32 = 4;
 
 /// The blocks of this rank.
 #[derive(Default)]
@@ -42,8 +46,11 @@ pub(crate) fn fits_caches(context: &Context, bytes: u64) -> bool {
 /// Blocks of one size. A block is the offset of its bytes; its words are in the granule before.
 #[derive(Default)]
 struct SizeClass {
-    free: Vec<u64>,
+    /// The one that was returned last is the last.
+    free: VecDeque<u64>,
     lent: Vec<LentBlock>,
+    /// Messages so far.
+    messages: u32,
 }
 
 /// A block that a receiver may read.
@@ -61,15 +68,8 @@ impl BlockPool {
             return Ok(None);
         }
         let class = bytes.div_ceil(SHORTEST).next_power_of_two().ilog2() as usize;
-        if self.classes[class].free.is_empty() {
-            self.classes[class].collect(context)?;
-        }
-        let block = match self.classes[class].free.pop() {
-            Some(block) => block,
-            None => match self.classes[class].allocate(context, SHORTEST << class) {
-                Some(block) => block,
-                None => return Ok(None),
-            },
+        let Some(block) = self.classes[class].take(context, SHORTEST << class)? else {
+            return Ok(None);
         };
         words(&context.segment, block)?.lend();
         self.classes[class].lent.push(LentBlock { block, to });
@@ -78,20 +78,36 @@ impl BlockPool {
 }
 
 impl SizeClass {
-    /// A new block of `bytes` bytes, if the rank may have one more and there is memory for it.
+    /// A block that is free, if the rank has one or may allocate one: the one that was returned last, or first if the rank
+    /// uses all in turn.
+    fn take(&mut self, context: &Context, bytes: u64) -> Result<Option<u64>> {
+        let cycles = context.cycles_buffers();
+        self.messages = self.messages.wrapping_add(1);
+        if cycles && self.messages.is_multiple_of(GROWTH) {
+            let another = self.allocate(context, bytes, 2 * MOST);
+            self.free.extend(another);
+        }
+        if self.free.is_empty() {
+            self.collect(context)?;
+        }
+        let free = if cycles { self.free.pop_front() } else { self.free.pop_back() };
+        Ok(free.or_else(|| self.allocate(context, bytes, MOST)))
+    }
+
+    /// A new block of `bytes` bytes, if the rank may have one more, of `most` bytes in all, and there is memory for it.
     #[cold]
-    fn allocate(&mut self, context: &Context, bytes: u64) -> Option<u64> {
+    fn allocate(&mut self, context: &Context, bytes: u64, most: u64) -> Option<u64> {
         // Half of the segment, for each rank and size.
         let ranks = u64::from(context.segment.layout().ranks);
         let share = context.segment.bytes() / 2 / ranks / CLASSES as u64;
-        let most = MOST.max(2 * bytes).min(share);
+        let most = most.max(2 * bytes).min(share);
         let owned = (self.free.len() + self.lent.len()) as u64 * bytes;
         if owned + bytes > most {
             return None;
         }
         if owned == 0 {
             // The process's allocator is not called again for it.
-            let number = (most / bytes) as usize;
+            let number = (2 * MOST.max(bytes) / bytes) as usize;
             self.free.reserve(number);
             self.lent.reserve(number);
         }
@@ -111,7 +127,7 @@ impl SizeClass {
                 }
             };
             if is_free {
-                self.free.push(lent.block);
+                self.free.push_back(lent.block);
             }
             !is_free
         });

@@ -25,10 +25,9 @@ const IN_LARGE: (u64, u64) = (1 << 30, 32);
 pub(crate) const STAGE_REST: u64 = 4096;
 /// Ranks of a communicator at most that stage longer data, too.
 pub(crate) const MOST_LONG: u32 = SIZES[0].0;
-/// Bytes of a buffer for longer data, with a list of parts; and how many a rank has. A communicator has them from its
+/// Bytes of a buffer for longer data, with a list of parts. A rank has as many as of the others, a communicator from its
 /// first long collective on.
 pub(crate) const STAGE_LONG: u64 = (64 << 10) + GRANULE;
-pub(crate) const LONG_BUFFERS: u64 = 8;
 /// A rank stages the number of a buffer beside what it calls, in five bits.
 pub(crate) const MOST_BUFFERS: u64 = 32;
 /// Words by which tests signal between ranks without using what they test.
@@ -39,7 +38,7 @@ pub(crate) const GRANULE: u64 = 128;
 /// rarely conflict, and a large one needs few shards.
 pub(crate) const SHARD_SHIFT: u32 = 16;
 /// Changes whenever the meaning of the bytes changes.
-pub(crate) const VERSION: u32 = 22;
+pub(crate) const VERSION: u32 = 23;
 
 /// Offsets in bytes from the start of the segment, for a job of `ranks` ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -208,14 +207,15 @@ impl Stages {
 
     /// Bytes of the buffers for longer data.
     pub(crate) fn long_bytes(&self) -> u64 {
-        u64::from(self.members) * LONG_BUFFERS * STAGE_LONG
+        u64::from(self.members) * self.buffers() * STAGE_LONG
     }
 
     /// Where a buffer of a rank for longer data is, [`STAGE_LONG`] bytes, of those that begin at `longs`. Whatever the
     /// number, it is one of these.
     #[inline]
-    pub(crate) fn long(longs: u64, rank: u32, buffer: u64) -> u64 {
-        longs + (u64::from(rank) * LONG_BUFFERS + (buffer & (LONG_BUFFERS - 1))) * STAGE_LONG
+    pub(crate) fn long(&self, longs: u64, rank: u32, buffer: u64) -> u64 {
+        let buffer = buffer & (self.buffers() - 1);
+        longs + (u64::from(rank) * self.buffers() + buffer) * STAGE_LONG
     }
 
     /// Where a buffer of a rank for other bytes is, [`STAGE_REST`] of them; likewise.
@@ -427,7 +427,6 @@ const _: () = {
     assert!(crate::sync::MAX_RANKS <= crate::prim::WaitRecord::MOST_RANKS);
     assert!((size_of::<CommWords>() as u64).is_multiple_of(GRANULE));
     assert!(STAGE_REST.is_multiple_of(GRANULE) && STAGE_LONG.is_multiple_of(GRANULE));
-    assert!(LONG_BUFFERS.is_power_of_two() && LONG_BUFFERS <= MOST_BUFFERS);
 };
 
 /// The synchronisation words of a window.

@@ -55,8 +55,8 @@ pub(crate) use directory::{AttachError, DirectoryWords, Region};
 pub(crate) use heap::Heap;
 pub use layout::Observation;
 pub(crate) use layout::{
-    GRANULE, LONG_BUFFERS, MOST_BUFFERS, MOST_LONG, SLOTS, STAGE_LONG, STAGE_REST, SegmentLayout,
-    Stages, StagingBuffer, tree_bytes,
+    GRANULE, MOST_BUFFERS, MOST_LONG, SLOTS, STAGE_LONG, STAGE_REST, SegmentLayout, Stages,
+    StagingBuffer, tree_bytes,
 };
 pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};

@@ -6,8 +6,9 @@
 //! while the program runs, on what else uses the memory, and on the length of the data. So a rank times how long it writes
 //! by each way, and streams data of a class of lengths where writing them through the caches takes much longer.
 //!
-//! Where ranks have to share processors a rank streams less often: the reader may find the lines in the cache of its own
-//! processor.
+//! It streams less often where ranks have to share processors, because the reader may find the lines in the cache of its own
+//! processor, and where it writes to many buffers in turn, because writes through the caches then leave them in a cache that
+//! the processors share.
 
 use super::copy::can_stream;
 use crate::prim::{Word32, event_time};
@@ -19,15 +20,22 @@ const CLASSES: [usize; 3] = [0, 32 << 10, 512 << 10];
 /// In each class a rank streams if writing through the caches takes more than that many halves of the time. The longest data
 /// do not fit the writer's own cache. Most of them are in one that it shares with a near reader before that reads them.
 const HALVES: [u32; CLASSES.len()] = [3, 3, 5];
-/// At least this number, in every class, for data that the reader combines, for short data that it gives as much for, and
-/// where ranks share processors.
+/// The same where the caches are of more use to the reader or the writer.
 const HALVES_HIGH: u32 = 8;
-/// The first writes of a class go either way, and all are timed.
-const FIRST: u32 = 32;
-/// Later one of this number goes the other way and is timed.
+/// The first writes of a class are streamed, and timed; then begins a trial.
+const FIRST: u32 = 8;
+/// Later one of this number is timed that goes past the caches where others do not, or begins a trial to go through them.
 const TRIAL: u32 = 64;
 /// Of the others one of this number is timed.
 const TIMED: u32 = 4;
+/// A trial is this number of bytes in a row: as many as a rank has in all buffers that it uses in turn, which are fewer where
+/// ranks share processors. Only then are the lines again where writes through the caches leave them.
+const TURN: [u32; 2] = [2 << 20, 256 << 10];
+/// A write counts for at least this number of these bytes.
+const LEAST: u32 = 16 << 10;
+/// Until the next trial there are at least this number of times its writes. At first there are only as many as there were
+/// before, which have touched new pages.
+const REST: u32 = 256;
 /// After this number of writes a rank asks again whether ranks share processors.
 const ASKED: u32 = 256;
 
@@ -49,6 +57,12 @@ struct Pace {
     /// How long a line has lately taken through the caches and streamed, in sixteenths of a nanosecond. Zero if that is not
     /// known.
     costs: [Word32; 2],
+    /// Bytes that have gone through the caches since others were streamed for good.
+    cached: Word32,
+    /// Writes of this trial; 0 in none.
+    tried: Word32,
+    /// The number of the write from which on a trial may begin.
+    rested: Word32,
 }
 
 /// What this process knows of all.
@@ -56,8 +70,8 @@ struct Pace {
 pub(super) struct Paces {
     /// Writes so far.
     writes: Word32,
-    /// The least number of [`HALVES`]; 0 if this process cannot stream.
-    least: Word32,
+    /// 1 where ranks share processors.
+    is_shared: Word32,
     classes: [Pace; CLASSES.len()],
 }
 
@@ -75,33 +89,31 @@ fn class(bytes: usize) -> usize {
 
 impl Paces {
     /// How this rank writes that many bytes, at least [`SHORTEST`], now. `is_enough`: whether each rank can have a processor
-    /// for itself, of those of the ranks that have joined.
+    /// for itself, of those of the ranks that have joined. `cycles`: whether it then writes longer data to many buffers in
+    /// turn.
     pub(super) fn begin(
         &self,
         bytes: usize,
         read_as: ReadAs,
         is_enough: impl FnOnce() -> bool,
+        cycles: bool,
     ) -> Way {
+        if !can_stream() {
+            return Way { streams: false, begun: None };
+        }
         let writes = self.writes.load();
         self.writes.store(writes.wrapping_add(1));
         if writes.is_multiple_of(ASKED) {
-            self.least.store(match can_stream() {
-                true if is_enough() => 1,
-                true => HALVES_HIGH,
-                false => 0,
-            });
-        }
-        let least = self.least.load();
-        if least == 0 {
-            return Way { streams: false, begun: None };
+            self.is_shared.store(u32::from(!is_enough()));
         }
         let class = class(bytes);
         let halves = match read_as {
-            ReadAs::Exchanged if class == 0 => HALVES_HIGH,
-            ReadAs::Copied | ReadAs::Exchanged => HALVES[class],
             ReadAs::Combined => HALVES_HIGH,
+            ReadAs::Exchanged if class == 0 => HALVES_HIGH,
+            _ if cycles && class > 0 || self.is_shared.load() != 0 => HALVES_HIGH,
+            ReadAs::Copied | ReadAs::Exchanged => HALVES[class],
         };
-        let (streams, is_timed) = self.classes[class].next(halves.max(least));
+        let (streams, is_timed) = self.classes[class].next(bytes, halves);
         Way { streams, begun: is_timed.then(event_time) }
     }
 
@@ -110,38 +122,75 @@ impl Paces {
         if let Some(begun) = way.begun {
             let took = event_time().saturating_sub(begun);
             let line = took.saturating_mul(1024) / bytes as u64;
-            self.classes[class(bytes)].record(way.streams, line);
+            let turn = TURN[self.is_shared.load().min(1) as usize];
+            self.classes[class(bytes)].record(way.streams, line, turn);
         }
     }
 }
 
 impl Pace {
-    /// Whether the next data are streamed, and whether that is timed.
-    fn next(&self, halves: u32) -> (bool, bool) {
+    /// Whether the next data, of that many bytes, are streamed, and whether that is timed.
+    fn next(&self, bytes: usize, halves: u32) -> (bool, bool) {
         let writes = self.writes.load();
-        self.writes.store(writes.checked_add(1).unwrap_or(FIRST));
+        self.writes.store(writes.checked_add(1).unwrap_or_else(|| {
+            self.rested.store(0);
+            FIRST
+        }));
+        if writes < FIRST {
+            return (true, true);
+        }
         // Spread evenly, whatever pattern the program's calls have.
         let spread = writes.wrapping_mul(0x9e37_79b9);
-        if writes < FIRST {
-            return (spread > u32::MAX / 2, true);
-        }
+        let is_chosen = spread < u32::MAX / TRIAL;
         let [cached, streamed] = self.costs.each_ref().map(Word32::load);
-        let is_better = u64::from(cached) * 2 > u64::from(streamed) * u64::from(halves);
-        let is_trial = spread < u32::MAX / TRIAL;
-        (is_better != is_trial, is_trial || spread > u32::MAX - u32::MAX / TIMED)
+        let mut tried = self.tried.load();
+        let streams = u64::from(cached) * 2 > u64::from(streamed) * u64::from(halves);
+        let may_begin = (is_chosen || writes < TRIAL) && writes >= self.rested.load();
+        if tried > 0 || writes == FIRST || streams && may_begin {
+            if tried == 0 {
+                self.costs[0].store(u32::MAX);
+            }
+            tried += 1;
+            self.tried.store(tried);
+        } else if streams {
+            self.cached.store(0);
+            return (true, spread > u32::MAX - u32::MAX / TIMED);
+        } else if is_chosen {
+            return (true, true);
+        }
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).max(LEAST);
+        self.cached.store(self.cached.load().saturating_add(bytes));
+        (false, tried > 0 || spread > u32::MAX - u32::MAX / TIMED)
     }
 
     /// A line took that many sixteenths of a nanosecond. One write that was interrupted changes little.
-    fn record(&self, streams: bool, took: u64) {
+    fn record(&self, streams: bool, took: u64, turn: u32) {
+        let took = u32::try_from(took).unwrap_or(u32::MAX).max(1);
+        if !streams && self.tried.load() > 0 {
+            return self.record_trial(took, turn);
+        }
         let cost = &self.costs[usize::from(streams)];
-        let (before, took) = (cost.load(), u32::try_from(took).unwrap_or(u32::MAX).max(1));
-        cost.store(match before {
+        cost.store(match cost.load() {
             0 => took,
             // The first ones touch new pages.
-            _ if self.writes.load() <= FIRST => took.min(before),
-            _ if took > before => before.saturating_add((before / 8).max(1)),
-            _ => before - (before - took).div_ceil(4),
+            before if self.writes.load() <= FIRST => took.min(before),
+            before if took > before => before.saturating_add((before / 8).max(1)),
+            before => before - (before - took).div_ceil(4),
         });
+    }
+
+    /// The trial ends after `turn` bytes. The best time in its second half counts.
+    fn record_trial(&self, took: u32, turn: u32) {
+        let (cached, tried, cost) = (self.cached.load(), self.tried.load(), &self.costs[0]);
+        if cached > turn / 2 {
+            cost.store(cost.load().min(took));
+        }
+        if cached > turn {
+            self.tried.store(0);
+            let writes = self.writes.load();
+            let rest = tried.saturating_mul(REST).min(writes);
+            self.rested.store(writes.saturating_add(rest));
+        }
     }
 }
 
@@ -161,10 +210,10 @@ mod tests {
     fn streamed(pace: &Pace, targets: &[[u64; 2]], writes: u32) -> u32 {
         let mut all = 0;
         for (_, [cached, streamed]) in (0..writes).zip(targets.iter().cycle()) {
-            let (streams, is_timed) = pace.next(3);
+            let (streams, is_timed) = pace.next(1 << 16, 3);
             all += u32::from(streams);
             if is_timed {
-                pace.record(streams, if streams { *streamed } else { *cached });
+                pace.record(streams, if streams { *streamed } else { *cached }, TURN[0]);
             }
         }
         all
@@ -184,8 +233,7 @@ mod tests {
     #[test]
     fn a_rank_follows_what_is_faster() {
         let pace = Pace::default();
-        let first = streamed(&pace, &[NEAR], FIRST);
-        assert!((FIRST / 3..=2 * FIRST / 3).contains(&first), "{first} of the first");
+        assert_eq!(streamed(&pace, &[NEAR], FIRST), FIRST);
         for _ in 0..2 {
             streamed(&pace, &[NEAR], MANY);
             assert!(!streams(&pace, &[NEAR]));
@@ -199,6 +247,7 @@ mod tests {
         for targets in 2..=16 {
             let pace = Pace::default();
             let mut all = vec![NEAR; targets];
+            streamed(&pace, &all, MANY);
             assert!(!streams(&pace, &all));
             all[1..].fill(FAR);
             streamed(&pace, &all, MANY);
@@ -209,29 +258,55 @@ mod tests {
     #[test]
     fn interruptions_change_little() {
         let (first, later) = (Pace::default(), Pace::default());
-        let (streams_first, _) = first.next(3);
-        first.record(streams_first, 2_500_000);
+        let (streams_first, _) = first.next(1 << 16, 3);
+        first.record(streams_first, 2_500_000, TURN[0]);
+        streamed(&first, &[NEAR], MANY);
         assert!(!streams(&first, &[NEAR]));
         streamed(&later, &[NEAR], MANY);
-        later.record(false, 2_500_000);
+        later.record(false, 2_500_000, TURN[0]);
         assert!(!streams(&later, &[NEAR]));
     }
 
+    /// Lines that were streamed are not where a later write through the caches finds them soon.
     #[test]
-    fn ranks_that_share_processors_stream_where_that_saves_more() {
-        let streamed = |is_enough, costs: [u64; 2]| {
+    fn a_trial_waits_until_all_buffers_have_been_written() {
+        let pace = Pace::default();
+        let buffers = TURN[0] >> 16;
+        let mut were_streamed = vec![true; buffers as usize];
+        let mut all = 0;
+        for write in 0..MANY {
+            let (streams, _) = pace.next(1 << 16, 3);
+            let before = &mut were_streamed[(write % buffers) as usize];
+            let cost = match (streams, *before) {
+                (true, _) => 36,
+                (false, true) => 120,
+                (false, false) => 27,
+            };
+            pace.record(streams, cost, TURN[0]);
+            *before = streams;
+            all += u32::from(streams);
+        }
+        assert!(all < MANY / 16, "{all} of {MANY}");
+    }
+
+    #[test]
+    fn what_takes_little_longer_is_streamed_where_the_caches_are_of_no_more_use() {
+        let streams = |is_enough, cycles, costs: [u64; 2]| {
             let paces = Paces::default();
             let pace = &paces.classes[class(1 << 16)];
-            let begin = || paces.begin(1 << 16, ReadAs::Copied, || is_enough);
-            for _ in 0..FIRST {
+            let begin = || paces.begin(1 << 16, ReadAs::Copied, || is_enough, cycles);
+            let mut all = 0;
+            for _ in 0..MANY {
                 let way = begin();
-                pace.record(way.streams, costs[usize::from(way.streams)]);
+                pace.record(way.streams, costs[usize::from(way.streams)], TURN[0]);
+                all += u32::from(way.streams);
             }
-            (FIRST..ASKED).filter(|_| begin().streams).count() > ASKED as usize / 2
+            all > MANY / 2
         };
-        let (twice, ten_times) = ([64, 32], [320, 32]);
-        let answers = [(true, twice), (false, twice), (true, ten_times), (false, ten_times)]
-            .map(|(is_enough, costs)| streamed(is_enough, costs));
-        assert_eq!(answers, [true, false, true, true].map(|streams| streams && can_stream()));
+        for (costs, expected) in [([64, 32], [true, false, false]), ([320, 32], [true; 3])] {
+            let cases = [(true, false), (true, true), (false, false)];
+            let answers = cases.map(|(is_enough, cycles)| streams(is_enough, cycles, costs));
+            assert_eq!(answers, expected.map(|streams| streams && can_stream()));
+        }
     }
 }
