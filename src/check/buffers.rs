@@ -319,7 +319,9 @@ impl CheckedWindow {
         call: Call,
         target: Option<u32>,
     ) {
-        self.late_operations_here(target);
+        if checker.is_late {
+            self.late_operations_here(target);
+        }
         self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
         checker.complete_reads(|key| {
             key.window == self.block && target.is_none_or(|target| target == key.target)

@@ -44,7 +44,6 @@ pub(crate) use own::{OwnAccess, is_watched};
 pub use report::{Conflict, ConflictAccess, Conflicts};
 pub(crate) use requests::take_request;
 pub(crate) use rules::AccessKind;
-pub(crate) use short::ShortAccess;
 pub(crate) use stores::{Frequency, Resting};
 pub(crate) use threads::{are_followed, follow};
 pub(crate) use window::{AccessedBytes, ByteRun, CheckedWindow, ConcurrentOps, WindowRanks};
@@ -58,7 +57,7 @@ use crate::shm::{
     MoreOperationWords, OperationWords, Placed, PlacedSlice, Segment, SiteWords,
 };
 use crate::sync::clock;
-use recent::{RecentCall, RecentOperations};
+use recent::{OpenOperations, RecentCall, RecentOperations};
 use shadow::ElementChange;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
@@ -135,8 +134,8 @@ struct CheckState {
     /// The threads of this rank, and the clocks that they know. A thread's own number grows when it publishes.
     threads: Threads,
     /// The numbers of operations that are not complete, and of local accesses since the clock has changed.
-    open: Numbers<OpenKey>,
-    open_local: Numbers<OpenKey>,
+    open: OpenOperations,
+    open_local: OpenOperations,
     /// Some of them.
     recent: RecentOperations,
     /// Operations that a thread has completed, the latest ones, where other threads may also complete them.
@@ -151,6 +150,8 @@ struct CheckState {
     forgotten: [(u32, u32); FORGOTTEN],
     /// The numbers of the program's lines, by their addresses.
     sites: Numbers<usize>,
+    /// The latest one of these.
+    latest_site: (usize, u32),
     /// The same of calls at them, as texts.
     calls: Numbers<(u32, usize)>,
     /// The same of texts: a binding's lines, and names of windows.
@@ -213,8 +214,8 @@ impl Checker {
         let [ranks, clocks] = [segment.layout().ranks, segment.layout().clocks].map(|n| n as usize);
         let state = CheckState {
             threads: Threads::new(rank, ranks, clocks),
-            open: Numbers::default(),
-            open_local: Numbers::default(),
+            open: OpenOperations::default(),
+            open_local: OpenOperations::default(),
             recent: RecentOperations::default(),
             done: VecDeque::new(),
             unpublished: Vec::new(),
@@ -222,6 +223,7 @@ impl Checker {
             spare: Vec::new(),
             forgotten: [(0, 0); FORGOTTEN],
             sites: Numbers::default(),
+            latest_site: (0, 0),
             calls: Numbers::default(),
             lines: HashMap::new(),
             intervals: HashMap::new(),
@@ -315,14 +317,9 @@ impl Checker {
         self.published(state);
     }
 
-    /// [`Checker::raise`] of one group of words of a window, in which the clock may be already: `raised` is [`Threads::changes`]
-    /// at the latest time.
-    #[inline]
+    /// [`Checker::raise`] of one group of words of a window: `raised` is [`Threads::changes`] at the latest time.
+    #[inline(never)]
     fn raise_again(&self, state: &mut CheckState, at: &[Word64], raised: &Word64) {
-        // What was raised then counts as published until the number changes.
-        if state.threads.changes() == Some(raised.load()) {
-            return;
-        }
         clock::raise(at, &state.threads.clock()[..self.width()]);
         raised.store(state.threads.changes().unwrap_or_default());
         self.published(state);
@@ -355,7 +352,8 @@ impl Checker {
     /// [`threads::stamp`] of this thread now. If its clock was published since the latest one, it grows before.
     fn stamp(&self, threads: &mut Threads) -> u64 {
         if threads.begin() {
-            self.know_own(threads);
+            let own = threads.own();
+            learn(&self.row(self.rank)[own], threads.clock()[own]);
         }
         threads.stamp()
     }
@@ -398,10 +396,10 @@ impl Checker {
             }
         }
         // The next operation of that line is another one.
-        let is_complete = |_: &OpenKey, number: &mut u32| {
-            self.operation_at(*number).completions(self.more_at(*number)).next().is_some()
+        let is_complete = |_: &OpenKey, number: u32| {
+            self.operation_at(number).completions(self.more_at(number)).next().is_some()
         };
-        done.extend(open.extract_if(is_complete));
+        open.take(is_complete, |key, number| done.push_back((key, number)));
         recent.clear();
         self.limit(state);
     }
@@ -428,7 +426,8 @@ impl Checker {
         }
         let stamp = self.stamp(threads);
         recent.clear();
-        for (key, number) in open.extract_if(|key, _| key.slot == slot && is_one(key)) {
+        let is_mine = |key: &OpenKey, _| key.slot == slot && is_one(key);
+        open.take(is_mine, |key, number| {
             self.operation_at(number).completed.store(stamp);
             let kind = AccessKind::of_word((key.what >> 8) as u8);
             if is_shared {
@@ -438,7 +437,7 @@ impl Checker {
             } else {
                 closed.push(number);
             }
-        }
+        });
         if is_shared {
             for (_, number) in done.iter().filter(|(key, _)| key.slot == slot && is_one(key)) {
                 let completed = &self.operation_at(*number).completed;
@@ -471,7 +470,11 @@ impl Checker {
             return 0;
         }
         let (at, address) = (access.at, ptr::from_ref(access.at).addr());
+        if state.latest_site.0 == address {
+            return state.latest_site.1;
+        }
         if let Some(number) = state.sites.get(&address) {
+            state.latest_site = (address, *number);
             return *number;
         }
         let line = Some((at.line(), at.column()));
@@ -501,6 +504,7 @@ impl Checker {
 
     /// The number of an operation on that target of a window that is issued now, in the shadow of the window with the
     /// block `at`; `None` if the table is full.
+    #[inline]
     fn operation(
         &self,
         (state, waiter): (&mut CheckState, &Waiter<'_>),
@@ -511,16 +515,29 @@ impl Checker {
         let (what, slot) = (access.word(), state.threads.current());
         let call = RecentCall { at: ptr::from_ref(access.at).addr(), slot, window, target, what };
         let is_alike = line.is_none() && !access.call.has_request();
-        if let Some(number) = state.recent.find(&call).filter(|_| is_alike) {
-            return Some(number);
+        match state.recent.find(&call).filter(|_| is_alike) {
+            Some(number) => Some(number),
+            None => self.operation_of((state, waiter), (&call, at), access, (line, is_alike)),
         }
+    }
+
+    /// [`Checker::operation`] of a call that is not remembered; `is_alike`: it may be from now on.
+    #[inline(never)]
+    fn operation_of(
+        &self,
+        (state, waiter): (&mut CheckState, &Waiter<'_>),
+        (call, at): (&RecentCall, u64),
+        access: &CheckedAccess,
+        (line, is_alike): (Option<&str>, bool),
+    ) -> Option<u32> {
+        let RecentCall { slot, window, target, what, .. } = *call;
         let (site, request) =
             (self.site(state, waiter, access, line), state.requests.latest(access));
         let key = OpenKey { slot, window, target, site, what, request };
         let open = if access.kind.is_local() { &state.open_local } else { &state.open };
-        if let Some(number) = open.get(&key).copied() {
+        if let Some(number) = open.find(&key) {
             if is_alike {
-                state.recent.add(call, number);
+                state.recent.add(*call, number);
             }
             return Some(number);
         }
@@ -541,9 +558,9 @@ impl Checker {
         operation.window.store(at);
         operation.by.store(window);
         let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };
-        open.insert(key, number);
+        open.add(key, number);
         if is_alike {
-            state.recent.add(call, number);
+            state.recent.add(*call, number);
         }
         Some(number)
     }
@@ -715,8 +732,8 @@ impl Checker {
             state.closed.retain(of_others);
             state.recent.clear();
             // Buffers there of operations on other windows, and operations of other threads.
-            state.open.retain(|_, number| of_others(number));
-            state.open_local.retain(|_, number| of_others(number));
+            state.open.take(|_, number| !of_others(&number), |_, _| ());
+            state.open_local.take(|_, number| !of_others(&number), |_, _| ());
             state.done.retain(|(_, number)| of_others(number));
             state.unpublished.retain(|(_, number)| of_others(number));
             for number in 1..=self.used_operations() as u32 {

@@ -361,10 +361,21 @@ impl Checker {
 
     /// All accesses of this thread of the program until now are accesses of the check. Before every call that may change
     /// what the thread knows.
+    #[inline]
     pub(crate) fn settle(&self, waiter: &Waiter<'_>) {
-        if self.own_accesses.has_runs.load() == 0 {
-            return;
+        if self.has_runs() {
+            self.settle_runs(waiter);
         }
+    }
+
+    /// Whether a thread has had such accesses.
+    #[inline]
+    pub(crate) fn has_runs(&self) -> bool {
+        self.own_accesses.has_runs.load() != 0
+    }
+
+    #[inline(never)]
+    fn settle_runs(&self, waiter: &Waiter<'_>) {
         let mut own = self.own_accesses.runs(self.slot());
         if !std::mem::take(&mut own.is_used) {
             return;

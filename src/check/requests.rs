@@ -55,7 +55,9 @@ impl CheckedWindow {
     /// The program knows that the operation of a request is complete. Blocks while another rank uses the tables of the
     /// check.
     pub(crate) fn waited_for(&self, checker: &Checker, waiter: &Waiter<'_>, request: u64) {
-        self.late_request(request);
+        if checker.is_late {
+            self.late_request(request);
+        }
         self.completed_here(checker, waiter, "wait", |of| of.has_request(request));
         checker.complete_reads(|key| key.request == request);
     }

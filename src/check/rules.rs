@@ -53,21 +53,23 @@ const TABLE: [[Rule; 6]; 6] = [
     [C, C, C, C, C, C],
 ];
 
-/// [`AccessKind::replaces`] of accumulates of different datatypes, and of one datatype.
-const REPLACES: [[[bool; 6]; 6]; 2] = [replacing(false), replacing(true)];
+/// [`AccessKind::replaces`] of accumulates of different datatypes, and of one datatype: for each kind a bit for each earlier one.
+const REPLACES: [[u8; 8]; 2] = [replacing(false), replacing(true)];
 
-const fn replacing(of_one_datatype: bool) -> [[bool; 6]; 6] {
-    let mut all = [[true; 6]; 6];
-    let mut pair = 0;
-    while pair < 36 {
-        let (own, earlier, mut third) = (pair / 6, pair % 6, 0);
+const fn replacing(of_one_datatype: bool) -> [u8; 8] {
+    let (mut all, mut pair) = ([0; 8], 0);
+    while pair < 64 {
+        let (own, earlier, mut third) = (pair / 8, pair % 8, 0);
+        let rows = (ALL[own].row() as usize, ALL[earlier].row() as usize);
+        let mut replaces = true;
         while third < 6 {
-            all[own][earlier] &= match (TABLE[own][third], TABLE[earlier][third]) {
+            replaces &= match (TABLE[rows.0][third], TABLE[rows.1][third]) {
                 (S, S) => of_one_datatype,
                 (own, other) => own as u8 >= other as u8,
             };
             third += 1;
         }
+        all[own] |= (replaces as u8) << earlier;
         pair += 1;
     }
     all
@@ -80,7 +82,7 @@ impl AccessKind {
     }
 
     /// The row and column that it has in the table.
-    fn row(self) -> AccessKind {
+    const fn row(self) -> AccessKind {
         match self {
             Source => Load,
             Result => Store,
@@ -135,7 +137,7 @@ impl AccessKind {
     /// ordered behind it. Then `earlier` need not be known any more.
     #[inline]
     pub(crate) fn replaces(self, earlier: AccessKind, of_one_datatype: bool) -> bool {
-        REPLACES[usize::from(of_one_datatype)][self.row() as usize][earlier.row() as usize]
+        REPLACES[usize::from(of_one_datatype)][self as usize] >> earlier as u8 & 1 == 1
     }
 }
 

@@ -673,13 +673,36 @@ impl<'c> Judging<'c> {
     pub(super) fn access_element(&self, granule: Granule<'_>, mask: u32) -> Option<ElementChange> {
         let (before, mine) = (granule.entries(), self.number << NUMBER_SHIFT | mask);
         let mut change = ElementChange { forgotten: NONE, is_new: true };
-        if before == NONE {
-            granule.set([mine, 0, 0, 0]);
+        // As in `follow`.
+        if let [entry, 0, 0, 0] = before {
+            let left = self.left_of(entry, mask)?;
+            let after = match left & BYTES {
+                0 => [mine, 0],
+                _ if number_of(left) == self.number => [left | mask, 0],
+                _ => [left, mine],
+            };
+            change.is_new = left & BYTES == 0 || after[1] != 0;
+            change.forgotten[0] = if left & BYTES == 0 { number_of(entry) } else { 0 };
+            if after != [entry, 0] {
+                granule.set([after[0], after[1], 0, 0]);
+            }
             return Some(change);
         }
+        self.access_several((before, granule), mine, change)
+    }
+
+    /// [`Judging::access_element`] of a granule with several entries.
+    #[inline(never)]
+    fn access_several(
+        &self,
+        (before, granule): (Entries, Granule<'_>),
+        mine: u32,
+        mut change: ElementChange,
+    ) -> Option<ElementChange> {
         if chain_of(before).is_some() {
             return None;
         }
+        let mask = mine & BYTES;
         let (mut after, mut used, mut gone) = (NONE, 0, 0);
         for entry in before.into_iter().take_while(|entry| *entry != 0) {
             let mut left = self.left_of(entry, mask)?;
@@ -715,7 +738,7 @@ impl<'c> Judging<'c> {
     }
 
     /// How the operation of an entry stands to this one.
-    #[inline]
+    #[inline(always)]
     fn judge(&self, number: u32) -> Judgement {
         let operation = self.checker.operation_at(number);
         let what = operation.what.load();
@@ -724,10 +747,9 @@ impl<'c> Judging<'c> {
         // Through two windows accumulates are as other updates (MPI-2.2 §11.7, rule 2).
         let of_one_datatype = datatype == self.datatype && operation.by.load() == self.by;
         let rank = operation.rank.load();
-        let is_own = rank == self.rank;
         let of = (rank, self.checker.ranks);
         let is_known = |stamp: u64| threads::knows(self.clock, of, stamp);
-        let is_settled = || is_own && operation.is_settled.load() == 1;
+        let is_settled = || rank == self.rank && operation.is_settled.load() == 1;
         let is_ordered = match kind.is_local() {
             true => is_known(operation.issued.load()),
             false => {
@@ -735,9 +757,23 @@ impl<'c> Judging<'c> {
             }
         };
         let is_replaced = is_ordered && self.kind.replaces(kind, of_one_datatype && op == self.op);
-        if is_ordered && !self.is_separate {
-            return Judgement { found: None, is_replaced };
-        }
+        let found = match is_ordered && !self.is_separate {
+            true => None,
+            false => self.finding((number, operation), is_ordered, of_one_datatype),
+        };
+        Judgement { found, is_replaced }
+    }
+
+    /// What is wrong with an earlier operation that is not ordered before this one, or not by the separate model alone.
+    #[inline(never)]
+    fn finding(
+        &self,
+        (number, operation): (u32, &OperationWords),
+        is_ordered: bool,
+        of_one_datatype: bool,
+    ) -> Option<Finding> {
+        let (kind, op) = (kind_of(operation), operation.what.load() >> 24);
+        let is_own = operation.rank.load() == self.rank;
         let may_meet = match self.kind.rule(kind) {
             Rule::Fine => true,
             // Accumulates of one rank to one element are ordered.
@@ -757,12 +793,11 @@ impl<'c> Judging<'c> {
             && (self.kind.is_local() || self.kind.is_of_buffer());
         let is_conflict = !is_ordered && !may_meet && !is_compared;
         let is_excluded = self.kind.rule(kind) == Rule::Conflict && !is_compared;
-        let found = match is_conflict {
+        match is_conflict {
             true => Some(Finding::Conflict),
             false if is_excluded => self.separately(number, operation),
             false => None,
-        };
-        Judgement { found, is_replaced }
+        }
     }
 
     /// What the separate model forbids of an access that is ordered behind that operation.

@@ -5,110 +5,83 @@ use super::locks::begin_alone;
 use super::shadow::{BYTES, GRANULE_BYTES, Granule, Judging};
 use super::stores::divided;
 use super::window::{ByteRun, CheckedWindow, block_of};
-use super::{CheckedAccess, Checker, EpochKind};
+use super::{CheckState, CheckedAccess, Checker, EpochKind};
 use crate::call::Call;
 use crate::prim::{Waiter, has_binding};
 use crate::shm::{PageHead, PageWords, PartWords, copy_to_words, is_same};
-use crate::sync::RobustGuard;
 
 /// Bytes of a granule that has words of its own.
 pub(super) struct ShortRun<'w> {
     run: ByteRun,
     part: &'w PartWords,
     head: &'w PageHead,
+    page: &'w PageWords,
     granule: Granule<'w>,
 }
 
 impl ShortRun<'_> {
     /// Whether only the granule's words say what was there before. Under the lock of the page.
+    #[inline]
     fn is_alone(&self) -> bool {
         self.head.has_only_entries() && self.head.is_divided(block_of(self.run.start))
     }
 
     /// The bytes of the granule.
+    #[inline]
     fn mask(&self) -> u32 {
         (BYTES >> (GRANULE_BYTES - self.run.bytes)) << (self.run.start % GRANULE_BYTES)
     }
 }
 
-/// Such an access that has been judged, until [`ShortAccess::end`]. Until then no other rank accesses its page.
-#[must_use]
-pub(crate) struct ShortAccess<'w> {
-    window: &'w CheckedWindow,
-    target: u32,
-    /// Where it leaves its bytes, besides in the part.
-    copies: Copies,
-    run: ByteRun,
-    alone: RobustGuard<'w>,
-}
-
-/// What an operation changes besides the part.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Copies {
-    Nothing,
-    /// The page is marked, because its owner rests.
-    Mark,
-    Bytes,
-}
-
-impl ShortAccess<'_> {
-    /// The operation is done.
-    #[inline]
-    pub(crate) fn end(self) {
-        if self.copies != Copies::Nothing {
-            self.window.copy_short(self.target, self.run, self.copies);
-        }
-        drop(self.alone);
-    }
-}
-
 impl CheckedWindow {
-    /// Begins an access if it is such a one, and conflicts with nothing; then an accumulate has published this rank's clock as by
-    /// [`CheckedWindow::updating`]. Otherwise it returns `None`, and nothing has changed. Blocks while another rank accesses the
-    /// page. After [`Checker::settle`].
+    /// Does an access by `act` if it is such a one, and conflicts with nothing; before, an accumulate publishes this rank's
+    /// clock as by [`CheckedWindow::updating`]. Returns whether it is done; otherwise nothing has changed. Blocks while another
+    /// rank accesses the page. After [`Checker::settle`].
     #[inline(never)]
-    pub(crate) fn begin_short(
+    pub(crate) fn access_short(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
         (access, target): (&CheckedAccess, u32),
         (run, epoch): (ByteRun, EpochKind),
-    ) -> Option<ShortAccess<'_>> {
-        let short = self.short(checker, target, run, access.call)?;
+        act: &mut dyn FnMut(),
+    ) -> bool {
+        let Some(short) = self.short(checker, target, run, access.call) else { return false };
         let lock = (run.start / PageWords::BYTES as u64) as usize % PartWords::LOCKS;
         // If the job ends, so does the check.
-        let alone = begin_alone(&short.part.pages[lock], waiter)?;
+        let Some(_alone) = begin_alone(&short.part.pages[lock], waiter) else { return false };
         let (rests, hidden) = (short.part.rests.load() != 0, self.is_hidden(target));
-        if !(rests || hidden || self.is_copied(target, run))
+        if !(rests || hidden || self.is_copied(target, &short))
             || access.kind.updates() && self.is_asserted(target, epoch)
-            || !self.judge_short((checker, waiter), (access, target), &short)
+            || !short.is_alone()
+            || !checker.with_state(|state| {
+                self.judge_short((checker, waiter, state), (access, target), &short)
+            })
         {
-            return None;
+            return false;
         }
-        let copies = match access.kind.only_reads() || hidden {
-            true => Copies::Nothing,
-            false if rests => Copies::Mark,
-            false => Copies::Bytes,
-        };
-        Some(ShortAccess { window: self, target, copies, run, alone })
+        act();
+        if !access.kind.only_reads() && !hidden {
+            self.copy_short(target, &short, rests);
+        }
+        true
     }
 
-    /// Whether bytes of one page of a part are those of its copy.
-    fn is_copied(&self, target: u32, run: ByteRun) -> bool {
-        let (number, from) = divided(run.start);
-        let copy = (&self.pages_of(target)[number].copy[..], from);
+    /// Whether the bytes are those of the copy of their page.
+    fn is_copied(&self, target: u32, short: &ShortRun<'_>) -> bool {
+        let ShortRun { run, page, .. } = short;
+        let copy = (&page.copy[..], divided(run.start).1);
         is_same(self.span_here(target), run.start, copy, run.bytes as usize) == Some(true)
     }
 
-    /// An operation has changed them.
+    /// An operation has changed them; if their owner `rests`, the page is only marked.
     #[inline(never)]
-    fn copy_short(&self, target: u32, run: ByteRun, copies: Copies) {
-        let (number, from) = divided(run.start);
-        match copies {
-            Copies::Nothing => {}
-            Copies::Mark => self.heads_of(target)[number].is_stale.store(1),
-            Copies::Bytes => {
-                let to = (&self.pages_of(target)[number].copy[..], from);
-                copy_to_words(self.span_here(target), run.start, to, run.bytes as usize);
+    fn copy_short(&self, target: u32, short: &ShortRun<'_>, rests: bool) {
+        let ShortRun { run, head, page, .. } = short;
+        let copy = (&page.copy[..], divided(run.start).1);
+        match rests {
+            true => head.is_stale.store(1),
+            false => {
+                copy_to_words(self.span_here(target), run.start, copy, run.bytes as usize);
             }
         }
     }
@@ -128,41 +101,40 @@ impl CheckedWindow {
             return None;
         }
         let granule = self.granule(target, run.start / GRANULE_BYTES)?;
-        let head = self.heads_of(target).get(divided(run.start).0)?;
-        Some(ShortRun { run, part: &self.parts[target as usize], head, granule })
+        let number = divided(run.start).0;
+        let (head, page) = (self.heads_of(target).get(number)?, self.pages_of(target).get(number)?);
+        Some(ShortRun { run, part: &self.parts[target as usize], head, page, granule })
     }
 
     /// [`CheckedWindow::judge`] of such an access. Returns whether it is recorded; otherwise nothing has changed. Under the lock
     /// of the page.
-    #[inline]
+    #[inline(always)]
     fn judge_short(
         &self,
-        (checker, waiter): (&Checker, &Waiter<'_>),
+        (checker, waiter, state): (&Checker, &Waiter<'_>, &mut CheckState),
         (access, target): (&CheckedAccess, u32),
         short: &ShortRun<'_>,
     ) -> bool {
         let access = &CheckedAccess { op: self.op_of(access), ..*access };
-        if !short.is_alone() {
-            return false;
+        if state.recent.is_empty() {
+            self.expect_raise(target, short.run.start);
         }
-        checker.with_state(|state| {
-            let of = ((self.block, target), self.block);
-            let Some(number) = checker.operation((state, waiter), of, access, None) else {
-                return false;
-            };
-            let of_this = (checker.rank, state.threads.clock());
-            let judging = Judging::new(checker, of_this, number, access);
-            let Some(change) = judging.access_element(short.granule, short.mask()) else {
-                return false;
-            };
-            checker.count((state, waiter), number, &change);
-            if access.kind.updates() {
-                self.may_be_seen(checker, state, target);
-            }
-            if access.kind.is_accumulate() {
-                self.updating_in((checker, state), target, short.run);
-            }
-            true
-        })
+        let of = ((self.block, target), self.block);
+        let Some(number) = checker.operation((state, waiter), of, access, None) else {
+            return false;
+        };
+        let of_this = (checker.rank, state.threads.clock());
+        let judging = Judging::new(checker, of_this, number, access);
+        let Some(change) = judging.access_element(short.granule, short.mask()) else {
+            return false;
+        };
+        checker.count((state, waiter), number, &change);
+        if access.kind.updates() {
+            self.may_be_seen(checker, state, target);
+        }
+        if access.kind.is_accumulate() {
+            self.updating_in((checker, state), target, short.run);
+        }
+        true
     }
 }

@@ -135,7 +135,11 @@ impl Threads {
     /// This thread has the lock of the state. Returns whether it is new.
     #[inline]
     pub(super) fn enter(&mut self) -> bool {
-        let Some(myself) = FOLLOWED.get() else { return false };
+        FOLLOWED.get().is_some_and(|myself| self.enter_followed(*myself))
+    }
+
+    #[inline(never)]
+    fn enter_followed(&mut self, myself: fn() -> usize) -> bool {
         let slot = SLOT.get();
         if slot.is_none() {
             let mut knows = vec![0; self.all[0].clock.len()];
@@ -208,6 +212,7 @@ impl Threads {
     }
 
     /// The clock of this thread.
+    #[inline]
     pub(super) fn clock(&self) -> &[u64] {
         &self.all[self.current].clock
     }

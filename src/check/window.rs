@@ -87,11 +87,8 @@ pub(crate) struct CheckedWindow {
     words: PlacedSlice<Word64>,
     /// For each target of its clocks from [`OfTarget::Rung`] on: when this rank has raised it last.
     raised: Box<[Word64]>,
-    /// The words of all granules: the first ones of each, and behind these the others.
-    few_entries: PlacedSlice<[Word32; FEW]>,
-    more_entries: PlacedSlice<[Word32; MORE]>,
-    /// The first granule of each rank's part, and after the last one the number of all.
-    first: Box<[u64]>,
+    /// For each target what describes its bytes.
+    tables: Box<[PartTables]>,
     pub(super) parts: PlacedSlice<PartWords>,
     /// For each target what each rank has done as its origin.
     pub(super) origins: PlacedSlice<OriginWords>,
@@ -108,11 +105,16 @@ pub(crate) struct CheckedWindow {
     pub(super) attached: Option<AttachedParts>,
     /// Which operations concurrent accumulates of one element may have.
     ops: ConcurrentOps,
+}
+
+/// What describes the bytes of one rank's part.
+struct PartTables {
+    /// The words of all granules: the first ones of each, and the others.
+    few: PlacedSlice<[Word32; FEW]>,
+    more: PlacedSlice<[Word32; MORE]>,
     pages: PlacedSlice<PageWords>,
     /// The heads of these pages.
     heads: PlacedSlice<PageHead>,
-    /// The first page of each rank's part, and after the last one the number of all.
-    first_page: Box<[u64]>,
 }
 
 /// The ranks of a window, and where this rank's part is.
@@ -161,6 +163,27 @@ struct TablePlaces {
     at: u64,
     tables: Tables,
     firsts: [Box<[u64]>; 2],
+}
+
+impl TablePlaces {
+    /// The tables of one rank's part.
+    fn of_part(&self, segment: &Arc<Segment>, rank: usize) -> Result<PartTables> {
+        let (tables, [granules, _]) =
+            (&self.tables, self.firsts.each_ref().map(|all| all[all.len() - 1]));
+        let [granule, page] = self.firsts.each_ref().map(|all| all[rank]);
+        let [parts_granules, parts_pages] =
+            self.firsts.each_ref().map(|all| (all[rank + 1] - all[rank]) as usize);
+        let few = |granules: u64| granules * size_of::<[Word32; FEW]>() as u64;
+        let (shadow, head) = (self.at + tables.shadow, page * size_of::<PageHead>() as u64);
+        let more = shadow + few(granules) + granule * size_of::<[Word32; MORE]>() as u64;
+        let of_page = page * size_of::<PageWords>() as u64;
+        Ok(PartTables {
+            few: segment.place_all(shadow + few(granule), parts_granules)?,
+            more: segment.place_all(more, parts_granules)?,
+            pages: segment.place_all(self.at + tables.pages + of_page, parts_pages)?,
+            heads: segment.place_all(self.at + tables.heads + head, parts_pages)?,
+        })
+    }
 }
 
 /// How many runs before an access the words of its first block do.
@@ -326,10 +349,10 @@ impl CheckedWindow {
         of: WindowRanks<'_>,
         places: TablePlaces,
     ) -> Result<CheckedWindow> {
-        let TablePlaces { words, origins, at, tables, firsts: [first, first_page] } = places;
         let (ranks, clocks) = (of.world.len(), segment.layout().clocks as usize);
-        let (granules, pages) = (first[ranks] as usize, first_page[ranks] as usize);
-        let few = (granules * size_of::<[Word32; FEW]>()) as u64;
+        let part_tables = (0..ranks).map(|rank| places.of_part(segment, rank));
+        let part_tables = part_tables.collect::<Result<_>>()?;
+        let TablePlaces { words, origins, at, tables, .. } = places;
         Ok(CheckedWindow {
             block,
             name: Mutex::new(name.into()),
@@ -343,9 +366,7 @@ impl CheckedWindow {
             clocks,
             words: segment.place_all(words, Self::words_of(ranks) * clocks)?,
             raised: (0..ranks * RAISED).map(|_| Word64::default()).collect(),
-            few_entries: segment.place_all(at + tables.shadow, granules)?,
-            more_entries: segment.place_all(at + tables.shadow + few, granules)?,
-            first,
+            tables: part_tables,
             parts: segment.place_all(at + tables.parts, ranks)?,
             origins: segment.place_all(origins, ranks * ranks)?,
             fences: Word32::default(),
@@ -356,35 +377,27 @@ impl CheckedWindow {
             owner_view: OwnerView::default(),
             attached: None,
             ops: of.ops,
-            heads: segment.place_all(at + tables.heads, pages)?,
-            pages: segment.place_all(at + tables.pages, pages)?,
-            first_page,
         })
     }
 
     /// Where the shadow is, and its bytes.
     #[cfg(feature = "test-hooks")]
     pub(crate) fn shadow_bytes(&self) -> (*mut u8, usize) {
-        let bytes = self.few_entries.len() * SHADOW_BYTES as usize;
-        (self.few_entries.as_ptr().cast_mut().cast(), bytes)
+        let granules: usize = self.tables.iter().map(|part| part.few.len()).sum();
+        let bytes = granules * SHADOW_BYTES as usize;
+        (self.tables[0].few.as_ptr().cast_mut().cast(), bytes)
     }
 
     /// The pages of a part whose stores are looked for.
     #[inline]
     pub(super) fn pages_of(&self, target: u32) -> &[PageWords] {
-        &self.pages[self.page_numbers(target)]
+        &self.tables[target as usize].pages
     }
 
     /// Their heads.
     #[inline]
     pub(super) fn heads_of(&self, target: u32) -> &[PageHead] {
-        &self.heads[self.page_numbers(target)]
-    }
-
-    #[inline]
-    fn page_numbers(&self, target: u32) -> Range<usize> {
-        let [first, end] = [0, 1].map(|more| self.first_page[target as usize + more] as usize);
-        first..end
+        &self.tables[target as usize].heads
     }
 
     pub(super) fn name(&self) -> Arc<str> {
@@ -500,22 +513,19 @@ impl CheckedWindow {
     /// The words of a granule of a part.
     #[inline]
     pub(super) fn granule(&self, target: u32, granule: u64) -> Option<Granule<'_>> {
-        let [first, end] = [0, 1].map(|more| self.first[target as usize + more]);
-        (granule < end - first).then(|| self.shadow().at((first + granule) as usize))?
+        self.shadow(target).at(granule as usize)
     }
 
     /// The words of some granules of a part.
     #[inline]
     fn granules(&self, target: u32, granules: Range<u64>) -> Option<Granules<'_>> {
-        let [first, end] = [0, 1].map(|more| self.first[target as usize + more]);
-        let at = |granule: u64| (first + granule) as usize;
-        (granules.end <= end - first)
-            .then(|| self.shadow().range(at(granules.start)..at(granules.end)))?
+        self.shadow(target).range(granules.start as usize..granules.end as usize)
     }
 
     #[inline]
-    fn shadow(&self) -> Granules<'_> {
-        Granules { few: &self.few_entries, more: &self.more_entries }
+    fn shadow(&self, target: u32) -> Granules<'_> {
+        let PartTables { few, more, .. } = &self.tables[target as usize];
+        Granules { few, more }
     }
 
     #[inline]
@@ -655,6 +665,9 @@ impl CheckedWindow {
             self.late_operations(target);
         }
         self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
+        if let Some(target) = target {
+            self.of_target(target, OfTarget::Rung)[0].expect_update();
+        }
         let state = &mut *checker.state();
         checker.complete(state, self.block, target);
         let ranks = target.map_or(0..self.ranks as u32, |target| target..target + 1);
@@ -687,14 +700,28 @@ impl CheckedWindow {
         target: u32,
         part: ByteRun,
     ) {
-        elements(part).for_each(|which| self.raise(checker, state, target, which));
+        for which in elements(part) {
+            self.raise(checker, state, target, which);
+        }
     }
 
     /// Publishes the clock of this rank to one of a target, by its number.
     #[inline]
     fn raise(&self, checker: &Checker, state: &mut CheckState, target: u32, which: usize) {
         let raised = &self.raised[target as usize * RAISED + which - OfTarget::Rung as usize];
-        checker.raise_again(state, self.clock_of(target, which), raised);
+        // What was raised then counts as published until the number changes.
+        if state.threads.changes() != Some(raised.load()) {
+            checker.raise_again(state, self.clock_of(target, which), raised);
+        }
+    }
+
+    /// Words that an accumulate of the element there raises come into the cache, if its clock has grown since the one before.
+    #[inline]
+    pub(super) fn expect_raise(&self, target: u32, start: u64) {
+        let element = OfTarget::Elements as usize + (start / GRANULE_BYTES) as usize % ELEMENTS;
+        for which in [OfTarget::Rung as usize, element] {
+            self.clock_of(target, which).iter().take(1).for_each(Word64::expect_update);
+        }
     }
 
     /// This rank has fetched elements of the target by an accumulate.
@@ -780,14 +807,15 @@ impl CheckedWindow {
         act: impl FnOnce() -> R,
     ) -> R {
         checker.settle(waiter);
-        if let Some(run) = accessed.only_run()
-            && let Some(short) = self.begin_short((checker, waiter), of, (run, accessed.epoch))
-        {
-            let done = act();
-            short.end();
-            return done;
+        let (mut act, mut done) = (Some(act), None);
+        let mut once = || done = act.take().map(|act| act());
+        let is_short = accessed.only_run().is_some_and(|run| {
+            self.access_short((checker, waiter), of, (run, accessed.epoch), &mut once)
+        });
+        if !is_short {
+            self.access_any((checker, waiter), of, accessed, once);
         }
-        self.access_any((checker, waiter), of, accessed, act)
+        done.expect("it was run")
     }
 
     /// [`CheckedWindow::access`] of any runs, after [`Checker::settle`].
@@ -834,20 +862,16 @@ impl CheckedWindow {
 
     /// A byte of a part and what describes it come into the cache.
     pub(crate) fn expect_access(&self, target: u32, start: u64) {
+        let (page, from) = divided(start);
+        self.parts[target as usize].pages[page % PartWords::LOCKS].0.expect_entry();
         if let Some(at) = self.span_here(target).at(start, 1, 1) {
             expect_access(at);
         }
         if let Some(granule) = self.granule(target, start / GRANULE_BYTES) {
             granule.expect_update();
         }
-        let (page, from) = divided(start);
-        if let (Some(head), Some(page)) =
-            (self.heads_of(target).get(page), self.pages_of(target).get(page))
-        {
-            head.is_accessed.expect_read();
-            if !self.is_hidden(target) {
-                page.copy[from / GRANULE_BYTES as usize].expect_update();
-            }
+        if let Some(page) = self.pages_of(target).get(page).filter(|_| !self.is_hidden(target)) {
+            page.copy[from / GRANULE_BYTES as usize].expect_update();
         }
     }
 

@@ -199,7 +199,6 @@ impl<'w> Communication<'w> {
         (target, disp): (Rank, u64),
     ) -> Result<()> {
         let of = (call, op, Location::caller());
-        self.expect_check(target, disp);
         self.calls.within_operation((call, target, size_of::<T>() as u64), || {
             let origin =
                 || (LocalLayout::from(&Origin::of_slice(slice::from_ref(value))), Direction::Put);
@@ -246,30 +245,27 @@ impl<'w> Communication<'w> {
         delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
         act: impl FnOnce() -> Result<T>,
     ) -> Result<Option<T>> {
-        let (bytes, mut found) = (size_of::<T>(), None);
-        let act = || {
-            found = Some(act()?);
-            if fetches {
-                self.report_fetched(target, 0..bytes as i64);
+        let bytes = size_of::<T>();
+        let (mut act, mut found, mut failed) = (Some(act), None, Ok(()));
+        let mut once = || match act.take().map(|act| act()) {
+            Some(Ok(value)) => {
+                found = Some(value);
+                if fetches {
+                    self.report_fetched(target, 0..bytes as i64);
+                }
             }
-            Ok(())
+            Some(Err(error)) => failed = Err(error),
+            None => {}
         };
-        let done = match self.begin_short(check, &access, target, bytes as u64) {
-            Some(short) => {
-                let done = act();
-                short.end();
-                done
-            }
-            None => {
-                let described = (access, ([TransferSide::Packed(bytes as u64)], 0), own);
-                let act = || {
-                    self.report_updating(target, 0..bytes as i64);
-                    act()
-                };
-                self.report_any(check, target, described, delayed, act)
-            }
-        };
-        done.map(|()| found)
+        if !self.report_short(check, &access, target, bytes as u64, &mut once) {
+            let described = (access, ([TransferSide::Packed(bytes as u64)], 0), own);
+            let act = || {
+                self.report_updating(target, 0..bytes as i64);
+                once();
+            };
+            self.report_any(check, target, described, delayed, act)?;
+        }
+        failed.map(|()| found)
     }
 
     /// Compares and swaps one element, and returns what it was; `buffers` as of [`Communication::fetch_element`].
@@ -411,7 +407,6 @@ impl<'w> Communication<'w> {
         delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
     ) -> Result<Option<T>> {
         let (call, at) = (Call::CompareAndSwap, Location::caller());
-        self.expect_check(target, disp);
         self.calls.within_operation((call, target, size_of::<T>() as u64), || {
             let bytes = size_of::<T>();
             let reached = self.reach_at_once(target);

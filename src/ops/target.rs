@@ -4,7 +4,7 @@ use super::late::{LateOperation, Lateness};
 use super::layout::LocalLayout;
 use crate::call::Call;
 use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess, CheckedWindow, Checker};
-use crate::check::{EpochKind, OwnBuffer, ShortAccess};
+use crate::check::{EpochKind, OwnBuffer};
 use crate::datatype::{TransferSide, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
@@ -146,16 +146,6 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// In a checked job, what describes the bytes of a target there comes into the cache while the call goes on.
-    #[inline]
-    pub(super) fn expect_check(self, target: Rank, disp: u64) {
-        if let Some((_, window)) = self.calls.check()
-            && self.reach_at_once(target).is_some_and(|part| part.at(disp, 1).is_some())
-        {
-            window.expect_access(target.0, self.memory.start_of(target.0, disp));
-        }
-    }
-
     /// Does by `act` an operation that has passed all checks. If the job is checked, `describe` describes it before:
     /// the access; the sides, of which it accesses the entries that they have in common, and which of them is the
     /// target's; the buffers of this process. If operations take effect late, what `delayed` returns does instead of
@@ -193,31 +183,32 @@ impl<'w> Communication<'w> {
     ) -> Result<()> {
         let bytes = bytes_of_all(&sides).unwrap_or(0);
         let bytes = bytes.min(self.size_of(target).saturating_sub(target.start));
-        if let Some(short) = self.begin_short((checker, window), &access, target, bytes) {
-            let done = act();
-            short.end();
-            return done;
+        let (mut act, mut done) = (Some(act), Ok(()));
+        let mut once = || done = act.take().map_or(Ok(()), |act| act());
+        if !self.report_short((checker, window), &access, target, bytes, &mut once) {
+            let described = (access, (sides, side), own);
+            self.report_any((checker, window), target, described, delayed, &mut once)?;
         }
-        let described = (access, (sides, side), own);
-        self.report_any((checker, window), target, described, delayed, act)
+        done
     }
 
-    /// Begins an operation on that many bytes of a target, if it is a short one ([`CheckedWindow::begin_short`]).
+    /// [`Communication::report`] of an operation on that many bytes of a target in a checked job, if it is a short one
+    /// ([`CheckedWindow::access_short`]). Returns whether it is done.
     #[inline]
-    pub(super) fn begin_short(
+    pub(super) fn report_short(
         self,
         (checker, window): (&'w Checker, &'w CheckedWindow),
         access: &CheckedAccess,
         target: &Target<'_>,
         bytes: u64,
-    ) -> Option<ShortAccess<'w>> {
+        act: &mut dyn FnMut(),
+    ) -> bool {
+        window.expect_access(target.rank, target.start);
         let waiter = self.calls.excluded();
         checker.settle(&waiter);
-        if self.memory.late_parts().is_some() {
-            return None;
-        }
         let run = (ByteRun { start: target.start, bytes }, self.epoch_kind());
-        window.begin_short((checker, &waiter), (access, target.rank), run)
+        self.memory.late_parts().is_none()
+            && window.access_short((checker, &waiter), (access, target.rank), run, act)
     }
 
     /// How operations reach their targets.
@@ -235,7 +226,7 @@ impl<'w> Communication<'w> {
         }
     }
 
-    /// [`Communication::report`] of any operation in a checked job, after [`Communication::begin_short`].
+    /// [`Communication::report`] of any operation in a checked job, after [`Communication::report_short`].
     #[inline(never)]
     pub(super) fn report_any<'a, const N: usize>(
         self,
@@ -247,7 +238,7 @@ impl<'w> Communication<'w> {
             impl Iterator<Item = (LocalLayout<'a>, Direction)>,
         >,
         delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
-        act: impl FnOnce() -> Result<()>,
+        act: impl FnOnce(),
     ) -> Result<()> {
         let read = self.reading(access.call, target);
         let buffer = |(own, direction): (LocalLayout<'_>, _)| OwnBuffer {
@@ -269,10 +260,10 @@ impl<'w> Communication<'w> {
         });
         let (of, waiter) = ((&access, target.rank), self.calls.excluded());
         let Some(parts) = self.memory.late_parts() else {
-            let done = window.access_any((checker, &waiter), of, &accessed, act);
+            window.access_any((checker, &waiter), of, &accessed, act);
             accessed.runs.clear();
             RUNS.set(accessed.runs);
-            return done;
+            return Ok(());
         };
         if let Some(operation) = delayed(&Lateness { parts, checker }) {
             let runs = accessed.runs.clone();
@@ -284,7 +275,8 @@ impl<'w> Communication<'w> {
             // Accumulates of one origin take effect in their order (MPI-4.1 §12.7.2).
             window.late_accumulates(target.rank);
         }
-        window.access(checker, &waiter, of, &accessed, act)
+        window.access(checker, &waiter, of, &accessed, act);
+        Ok(())
     }
 
     /// Reads runs of the part of a target.

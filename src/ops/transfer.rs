@@ -392,7 +392,6 @@ impl<'w> Communication<'w> {
             return moved;
         }
         let bytes = transfer.own.layout.bytes().unwrap_or(0);
-        self.expect_check(transfer.target, transfer.disp);
         let call = self.calls.enter_operation(transfer.call, transfer.target, bytes);
         let slice = transfer.own.layout.same_slice(&transfer.layout);
         if slice.is_some_and(|bytes| self.move_slice::<true>(transfer, bytes)) {

@@ -346,7 +346,6 @@ impl<'w> Communication<'w> {
     #[inline(never)]
     pub(super) fn update_slowly(self, update: &Update<'_>) -> Result<()> {
         let bytes = update.layout.bytes().unwrap_or(0);
-        self.expect_check(update.target, update.disp);
         self.calls.within_operation((update.call, update.target, bytes), || {
             let datatype = update.layout.uniform().filter(|_| update.is_alike());
             if datatype

@@ -110,14 +110,10 @@ impl<T> BiasedMutex<T> {
     /// Runs `f` with the mutex. Blocks while another thread holds it; `f` does not use it again.
     #[inline(always)]
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        match self.announce() {
-            Some(announced) => {
-                let _bias = Bias(Some(announced));
-                // SAFETY: this thread has exclusive access (invariants 1 and 2) until `_bias` is dropped.
-                f(unsafe { &mut *self.value.get() })
-            }
-            None => f(&mut self.lock_among_others()),
-        }
+        let bias = Bias(self.announce());
+        let _other = bias.0.is_none().then(|| self.lock_among_others());
+        // SAFETY: this thread has exclusive access (invariants 1 and 2) until `bias` and `_other` are dropped.
+        f(unsafe { &mut *self.value.get() })
     }
 
     /// Runs `f` if this is the preferred thread and no other holds the mutex; `None` otherwise. If `f` panics, this

@@ -283,7 +283,8 @@ impl PageHead {
     /// Whether the page has been accessed, and only the words of its blocks and granules say by what: no store is recorded.
     #[inline]
     pub(crate) fn has_only_entries(&self) -> bool {
-        let stores = self.numbers.iter().fold(0, |all, number| all | number.load());
+        let [first, second, third] = self.numbers.each_ref().map(Word32::load);
+        let stores = first | second | third;
         self.is_accessed.load() != 0 && self.has_blocks.load() != 0 && stores == 0
     }
 

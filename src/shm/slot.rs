@@ -123,6 +123,7 @@ impl CallWord {
     }
 
     /// The word, if it has this number.
+    #[inline]
     pub(super) fn word_of(&self, number: u64) -> Option<u64> {
         let word = self.0.load();
         ((word ^ number << Self::NUMBER_SHIFT) >> Self::NUMBER_SHIFT == 0).then_some(word)

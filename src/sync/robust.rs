@@ -74,6 +74,12 @@ impl RobustExclusion {
         }
     }
 
+    /// A rank is about to enter: the word comes into the cache.
+    #[inline]
+    pub fn expect_entry(&self) {
+        self.holder.expect_update();
+    }
+
     /// The rank inside plus one, or zero, or a value that was left.
     #[inline(always)]
     pub(super) fn holder(&self) -> u32 {
@@ -109,6 +115,7 @@ impl RobustExclusion {
     }
 
     /// Enters, until the returned value is dropped. The caller executes the MEM_SYNC after the grant.
+    #[inline]
     pub(super) fn enter(
         &self,
         waiter: &Waiter<'_>,
@@ -177,6 +184,7 @@ impl RobustGuard<'_> {
 }
 
 impl Drop for RobustGuard<'_> {
+    #[inline]
     fn drop(&mut self) {
         // A rank that panics inside has not finished its change: it stays the holder and fails.
         if std::thread::panicking() {

@@ -106,7 +106,9 @@ impl Calls {
     #[inline(never)]
     fn run_checked(&self, window: &CheckedWindow, f: impl FnOnce(&Checker, &CheckedWindow)) {
         if let Some(checker) = self.context.checker() {
-            checker.settle(&self.excluded());
+            if checker.has_runs() {
+                checker.settle(&self.excluded());
+            }
             f(checker, window);
         }
     }
@@ -121,6 +123,7 @@ impl Calls {
     }
 
     /// What a checked job needs for the window.
+    #[inline]
     pub(crate) fn check(&self) -> Option<(&Checker, &CheckedWindow)> {
         self.context.checker().zip(self.check.as_deref())
     }
