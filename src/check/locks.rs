@@ -27,7 +27,7 @@ impl CheckedWindow {
         let part = &self.parts[target as usize];
         let set = if self.has_one_lock { 1 } else { locks_of(runs) };
         if set & (set - 1) == 0 {
-            let _alone = begin_alone(&part.pages[set.trailing_zeros() as usize], waiter)?;
+            let _alone = self.begin_alone(&part.pages[set.trailing_zeros() as usize], waiter)?;
             return Some(f());
         }
         if part.is_awaited.load() != 0 {
@@ -45,7 +45,7 @@ impl CheckedWindow {
     ) -> Option<R> {
         let (locks, mut f, mut done) = (&self.parts[target as usize].pages, Some(f), None);
         let mut once = || done = f.take().map(|f| f());
-        with_all(locks, set, waiter, &mut once);
+        self.with_all((locks, set), waiter, &mut once);
         done
     }
 
@@ -59,16 +59,48 @@ impl CheckedWindow {
         part.is_awaited.store(0);
         done
     }
-}
 
-/// Takes the lock of some pages, until the returned value is dropped; `None` if the job ends.
-#[inline]
-pub(super) fn begin_alone<'l>(
-    lock: &'l Line<RobustExclusion>,
-    waiter: &Waiter<'_>,
-) -> Option<RobustGuard<'l>> {
-    lock.0.hold_off(waiter);
-    lock.0.begin(SITES, waiter).ok().map(|(_, inside)| inside)
+    /// Takes the lock of some pages, until the returned value is dropped, after a rank that is inside; `None` if the job
+    /// ends.
+    #[inline]
+    pub(super) fn begin_alone<'l>(
+        &self,
+        lock: &'l Line<RobustExclusion>,
+        waiter: &Waiter<'_>,
+    ) -> Option<RobustGuard<'l>> {
+        lock.0.hold_off(waiter);
+        self.begin(lock, waiter)
+    }
+
+    #[inline]
+    fn begin<'l>(
+        &self,
+        lock: &'l Line<RobustExclusion>,
+        waiter: &Waiter<'_>,
+    ) -> Option<RobustGuard<'l>> {
+        let (_, mut inside) = lock.0.begin(SITES, waiter).ok()?;
+        if self.takes_part {
+            inside.leave_plainly();
+        }
+        Some(inside)
+    }
+
+    /// Runs `f` with the locks of a set, unless the job ends.
+    fn with_all(
+        &self,
+        (locks, set): (&[Line<RobustExclusion>], u32),
+        waiter: &Waiter<'_>,
+        f: &mut dyn FnMut(),
+    ) {
+        if set == 0 {
+            return f();
+        }
+        let (first, rest) = (set.trailing_zeros() as usize, set & (set - 1));
+        // If the job ends, so does the check.
+        if let Some(_inside) = self.begin(&locks[first], waiter) {
+            self.with_all((locks, rest), waiter, f);
+        }
+    }
 }
 
 /// A bit for each lock of the pages that some runs lie in.
@@ -83,16 +115,6 @@ fn locks_of(runs: &[ByteRun]) -> u32 {
         pages.fold(set, |set, page| set | 1 << (page % locks))
     };
     runs.iter().fold(0, of_run).max(1)
-}
-
-/// Runs `f` with the locks of a set, unless the job ends.
-fn with_all(locks: &[Line<RobustExclusion>], set: u32, waiter: &Waiter<'_>, f: &mut dyn FnMut()) {
-    if set == 0 {
-        return f();
-    }
-    let (first, rest) = (set.trailing_zeros() as usize, set & (set - 1));
-    // If the job ends, so does the check.
-    let _ = locks[first].0.run(SITES, waiter, |_| with_all(locks, rest, waiter, f));
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ const SPARE: usize = 32;
 
 /// Operations whose entries are counted later: one for each remainder of the number.
 const FORGOTTEN: usize = 16;
+type ForgottenEntries = [(u32, u32); FORGOTTEN];
 
 /// What this process needs for the check.
 pub(crate) struct Checker {
@@ -147,7 +148,7 @@ struct CheckState {
     /// Free operations that only this rank takes.
     spare: Vec<u32>,
     /// Operations that granules name no more, with the number of entries, which are counted later.
-    forgotten: [(u32, u32); FORGOTTEN],
+    forgotten: ForgottenEntries,
     /// The numbers of the program's lines, by their addresses.
     sites: Numbers<usize>,
     /// The latest one of these.
@@ -312,15 +313,15 @@ impl Checker {
 
     #[inline]
     fn raise_in<'w>(&self, state: &mut CheckState, all: impl IntoIterator<Item = &'w [Word64]>) {
-        let clock = &state.threads.clock()[..self.width()];
-        all.into_iter().for_each(|at| clock::raise(at, clock));
+        let (clock, own) = (&state.threads.clock()[..self.width()], state.threads.own());
+        all.into_iter().for_each(|at| clock::raise(at, clock, own));
         self.published(state);
     }
 
     /// [`Checker::raise`] of one group of words of a window: `raised` is [`Threads::changes`] at the latest time.
     #[inline(never)]
     fn raise_again(&self, state: &mut CheckState, at: &[Word64], raised: &Word64) {
-        clock::raise(at, &state.threads.clock()[..self.width()]);
+        clock::raise(at, &state.threads.clock()[..self.width()], state.threads.own());
         raised.store(state.threads.changes().unwrap_or_default());
         self.published(state);
     }
@@ -330,11 +331,7 @@ impl Checker {
         let (row, width) = (self.row(self.rank), self.width());
         self.with_state(|state| {
             for at in all {
-                if clock::knows(&state.threads.clock()[..width], at) {
-                    continue;
-                }
-                let clock = &mut state.threads.clock_mut()[..width];
-                clock::merge(clock, at, |number, other| learn(&row[number], other));
+                state.threads.merge(at, width, |number, other| learn(&row[number], other));
             }
         });
     }
@@ -415,6 +412,7 @@ impl Checker {
     }
 
     /// Open operations of this thread are complete now.
+    #[inline(never)]
     fn close(&self, state: &mut CheckState, which: Which, is_one: impl Fn(&OpenKey) -> bool) {
         let CheckState { open, open_local, recent, done, closed, threads, unpublished, .. } = state;
         let slot = threads.current();
@@ -544,7 +542,7 @@ impl Checker {
         while let Some(number) = state.closed.pop() {
             let held = self.operation_at(number).end_holding();
             if self.release(number, held.wrapping_add(1)) {
-                self.free_all(state, waiter, &[number]);
+                self.free_all(&mut state.spare, waiter, &[number]);
             }
         }
         let number = self.take_spare(state, waiter)?;
@@ -582,16 +580,16 @@ impl Checker {
     }
 
     /// Operations that no entry names are reused from now on.
-    fn free_all(&self, state: &mut CheckState, waiter: &Waiter<'_>, numbers: &[u32]) {
+    fn free_all(&self, spare: &mut Vec<u32>, waiter: &Waiter<'_>, numbers: &[u32]) {
         // As in `at`, a number may be one that the table does not have.
         let is_there = |number: &&u32| (1..self.operations.len()).contains(&(**number as usize));
         for number in numbers.iter().filter(is_there) {
             self.operation_at(*number).window.store(0);
-            state.spare.push(*number);
+            spare.push(*number);
         }
-        if state.spare.len() > 2 * SPARE {
+        if spare.len() > 2 * SPARE {
             // If the job ends, so does the check.
-            self.exclusively(waiter, || state.spare.drain(SPARE..).for_each(|of| self.free(of)));
+            self.exclusively(waiter, || spare.drain(SPARE..).for_each(|of| self.free(of)));
         }
     }
 
@@ -674,7 +672,7 @@ impl Checker {
     #[inline]
     fn count(
         &self,
-        (state, waiter): (&mut CheckState, &Waiter<'_>),
+        (forgotten, spare, waiter): (&mut ForgottenEntries, &mut Vec<u32>, &Waiter<'_>),
         number: u32,
         change: &ElementChange,
     ) {
@@ -682,14 +680,14 @@ impl Checker {
             self.operation_at(number).take_held();
         }
         for number in change.forgotten.into_iter().take_while(|number| *number != 0) {
-            let known = &mut state.forgotten[number as usize % FORGOTTEN];
+            let known = &mut forgotten[number as usize % FORGOTTEN];
             if known.0 == number {
                 known.1 += 1;
                 continue;
             }
             let (before, entries) = std::mem::replace(known, (number, 1));
             if entries != 0 && self.release(before, entries) {
-                self.free_all(state, waiter, &[before]);
+                self.free_all(spare, waiter, &[before]);
             }
         }
     }
@@ -702,7 +700,7 @@ impl Checker {
             .iter()
             .filter(|(number, entries)| *entries != 0 && self.release(*number, *entries));
         let freed: Vec<_> = freed.map(|(number, _)| *number).collect();
-        self.free_all(state, waiter, &freed);
+        self.free_all(&mut state.spare, waiter, &freed);
     }
 
     /// An operation that no entry names is reused from now on. Under the lock.

@@ -456,7 +456,7 @@ impl<'c> Accessing<'c> {
         self.count_released(self.released.0, self.released.1);
         let (operations, chains) = &self.freed;
         if !operations.is_empty() {
-            checker.free_all(state, self.waiter, operations);
+            checker.free_all(&mut state.spare, self.waiter, operations);
         }
         if !chains.is_empty() {
             let free = || chains.iter().for_each(|first| free_chain(checker, *first));
@@ -667,28 +667,33 @@ impl<'c> Judging<'c> {
         }
     }
 
-    /// [`Accessing::access`] of one granule without a chain, if it conflicts with nothing and is recorded; otherwise nothing has
-    /// changed.
-    #[inline]
-    pub(super) fn access_element(&self, granule: Granule<'_>, mask: u32) -> Option<ElementChange> {
+    /// [`Accessing::access`] of one granule without a chain, if it conflicts with nothing and is recorded: then `count` counts
+    /// the change. Otherwise nothing has changed. Returns whether it is recorded.
+    #[inline(always)]
+    pub(super) fn access_element(
+        &self,
+        granule: Granule<'_>,
+        mask: u32,
+        mut count: impl FnMut(&ElementChange),
+    ) -> bool {
         let (before, mine) = (granule.entries(), self.number << NUMBER_SHIFT | mask);
-        let mut change = ElementChange { forgotten: NONE, is_new: true };
         // As in `follow`.
         if let [entry, 0, 0, 0] = before {
-            let left = self.left_of(entry, mask)?;
-            let after = match left & BYTES {
-                0 => [mine, 0],
-                _ if number_of(left) == self.number => [left | mask, 0],
-                _ => [left, mine],
+            let Some(left) = self.left_of(entry, mask) else { return false };
+            let (is_gone, is_mine) = (left & BYTES == 0, number_of(left) == self.number);
+            let after = match is_gone {
+                true => [mine, 0],
+                false if is_mine => [left | mask, 0],
+                false => [left, mine],
             };
-            change.is_new = left & BYTES == 0 || after[1] != 0;
-            change.forgotten[0] = if left & BYTES == 0 { number_of(entry) } else { 0 };
             if after != [entry, 0] {
                 granule.set([after[0], after[1], 0, 0]);
             }
-            return Some(change);
+            let forgotten = [if is_gone { number_of(entry) } else { 0 }, 0, 0, 0];
+            count(&ElementChange { forgotten, is_new: is_gone || !is_mine });
+            return true;
         }
-        self.access_several((before, granule), mine, change)
+        self.access_several((before, granule), mine).map(|change| count(&change)).is_some()
     }
 
     /// [`Judging::access_element`] of a granule with several entries.
@@ -697,11 +702,11 @@ impl<'c> Judging<'c> {
         &self,
         (before, granule): (Entries, Granule<'_>),
         mine: u32,
-        mut change: ElementChange,
     ) -> Option<ElementChange> {
         if chain_of(before).is_some() {
             return None;
         }
+        let mut change = ElementChange { forgotten: NONE, is_new: true };
         let mask = mine & BYTES;
         let (mut after, mut used, mut gone) = (NONE, 0, 0);
         for entry in before.into_iter().take_while(|entry| *entry != 0) {

@@ -1,7 +1,6 @@
 //! Accesses to bytes of one granule, as most short operations are: where only the granule's words and its bytes of the copy
 //! need a look, they are judged and done at once.
 
-use super::locks::begin_alone;
 use super::shadow::{BYTES, GRANULE_BYTES, Granule, Judging};
 use super::stores::divided;
 use super::window::{ByteRun, CheckedWindow, block_of};
@@ -48,7 +47,9 @@ impl CheckedWindow {
         let Some(short) = self.short(checker, target, run, access.call) else { return false };
         let lock = (run.start / PageWords::BYTES as u64) as usize % PartWords::LOCKS;
         // If the job ends, so does the check.
-        let Some(_alone) = begin_alone(&short.part.pages[lock], waiter) else { return false };
+        let Some(_alone) = self.begin_alone(&short.part.pages[lock], waiter) else {
+            return false;
+        };
         let (rests, hidden) = (short.part.rests.load() != 0, self.is_hidden(target));
         if !(rests || hidden || self.is_copied(target, &short))
             || access.kind.updates() && self.is_asserted(target, epoch)
@@ -123,12 +124,14 @@ impl CheckedWindow {
         let Some(number) = checker.operation((state, waiter), of, access, None) else {
             return false;
         };
-        let of_this = (checker.rank, state.threads.clock());
-        let judging = Judging::new(checker, of_this, number, access);
-        let Some(change) = judging.access_element(short.granule, short.mask()) else {
+        let CheckState { threads, forgotten, spare, .. } = state;
+        let judging = Judging::new(checker, (checker.rank, threads.clock()), number, access);
+        let is_recorded = judging.access_element(short.granule, short.mask(), |change| {
+            checker.count((forgotten, spare, waiter), number, change);
+        });
+        if !is_recorded {
             return false;
-        };
-        checker.count((state, waiter), number, &change);
+        }
         if access.kind.updates() {
             self.may_be_seen(checker, state, target);
         }

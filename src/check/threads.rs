@@ -10,7 +10,7 @@
 
 use super::{CheckState, Checker};
 use crate::mixer::Mixer;
-use crate::prim::Waiter;
+use crate::prim::{Waiter, Word64};
 use crate::sync::clock;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -50,6 +50,7 @@ pub(super) fn as_thread<R>(slot: u32, f: impl FnOnce() -> R) -> R {
 }
 
 /// The clock of a thread when it has done something: its slot, and the number of that. Never zero.
+#[inline]
 pub(super) fn stamp(slot: usize, clock: &[u64], (rank, ranks): (u32, usize)) -> u64 {
     let number = clock.get(slot * ranks + rank as usize).copied().unwrap_or(1);
     (slot as u64) << SLOT_SHIFT | number
@@ -234,19 +235,40 @@ impl Threads {
         &mut self.all[self.current].clock
     }
 
+    /// Merges words into the first `width` numbers of this thread's clock, as [`clock::merge`].
+    #[inline]
+    pub(super) fn merge(
+        &mut self,
+        words: &[Word64],
+        width: usize,
+        mut learn: impl FnMut(usize, u64),
+    ) {
+        let (clock, mut grows) = (&mut self.all[self.current].clock[..width], false);
+        clock::merge(clock, words, |number, other| {
+            grows = true;
+            learn(number, other);
+        });
+        self.changes += u64::from(grows);
+    }
+
     /// This thread has published its clock.
+    #[inline]
     pub(super) fn published(&mut self) {
         self.all[self.current].is_published = true;
     }
 
     /// Before a [`Threads::stamp`]: the number of this thread grows if it was published. Returns whether it was.
+    #[inline]
     pub(super) fn begin(&mut self) -> bool {
         let own = self.own();
         let of = &mut self.all[self.current];
-        let was_published = std::mem::take(&mut of.is_published);
-        of.clock[own] += u64::from(was_published);
-        self.changes += u64::from(was_published);
-        was_published
+        if !of.is_published {
+            return false;
+        }
+        of.is_published = false;
+        of.clock[own] += 1;
+        self.changes += 1;
+        true
     }
 
     /// For each thread the number of a clock that it alone raises, and its value.
@@ -259,11 +281,13 @@ impl Threads {
     }
 
     /// [`stamp`] of this thread now.
+    #[inline]
     pub(super) fn stamp(&self) -> u64 {
         stamp(self.current, self.clock(), (self.rank, self.ranks))
     }
 
     /// The number of this thread's clock that it alone raises.
+    #[inline]
     pub(super) fn own(&self) -> usize {
         self.current * self.ranks + self.rank as usize
     }

@@ -96,6 +96,8 @@ pub(crate) struct CheckedWindow {
     pub(super) fences: Word32,
     pub(super) latest_store: LatestStore,
     pub(super) late: LateAccesses,
+    /// Whether this process takes part in barriers of all ranks.
+    pub(super) takes_part: bool,
     /// Whether all pages of a part have one lock.
     pub(super) has_one_lock: bool,
     /// Whether only the unified memory model is checked.
@@ -133,6 +135,8 @@ pub(crate) struct WindowRanks<'w> {
     /// Whether memory is attached to it later.
     pub(crate) is_dynamic: bool,
     pub(crate) ops: ConcurrentOps,
+    /// Whether this process takes part in barriers of all ranks.
+    pub(crate) takes_part: bool,
 }
 
 /// Which operations concurrent accumulates of one element may have, where the program has given `accumulate_ops`.
@@ -336,6 +340,7 @@ impl CheckedWindow {
             is_shared: false,
             is_dynamic: true,
             ops: self.ops,
+            takes_part: self.takes_part,
         };
         let places = TablePlaces { words: of_window, origins, at, tables, firsts };
         let part = Self::placed(segment, (self.block, &self.name()), of, places)?;
@@ -372,6 +377,7 @@ impl CheckedWindow {
             fences: Word32::default(),
             latest_store: LatestStore::default(),
             late: LateAccesses::default(),
+            takes_part: of.takes_part,
             has_one_lock: segment.layout().is_separate,
             is_unified: of.is_shared || of.is_dynamic,
             owner_view: OwnerView::default(),
@@ -668,10 +674,11 @@ impl CheckedWindow {
         if let Some(target) = target {
             self.of_target(target, OfTarget::Rung)[0].expect_update();
         }
-        let state = &mut *checker.state();
-        checker.complete(state, self.block, target);
         let ranks = target.map_or(0..self.ranks as u32, |target| target..target + 1);
-        ranks.for_each(|rank| self.raise(checker, state, rank, OfTarget::Rung as usize));
+        checker.with_state(|state| {
+            checker.complete(state, self.block, target);
+            ranks.for_each(|rank| self.raise(checker, state, rank, OfTarget::Rung as usize));
+        });
     }
 
     /// The owner of a part has seen what another rank has announced there.

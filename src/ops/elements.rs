@@ -233,7 +233,7 @@ impl<'w> Communication<'w> {
     /// [`Communication::report`] of an accumulate of one element in a checked job, which `act` does; `fetches` if what that
     /// returns is the program's. Returns `None` if `delayed` does it.
     #[inline]
-    fn report_element<'a, T>(
+    fn report_element<'a, T: Element>(
         self,
         check: (&'w Checker, &'w CheckedWindow),
         target: &Target<'_>,
@@ -246,10 +246,12 @@ impl<'w> Communication<'w> {
         act: impl FnOnce() -> Result<T>,
     ) -> Result<Option<T>> {
         let bytes = size_of::<T>();
-        let (mut act, mut found, mut failed) = (Some(act), None, Ok(()));
+        // No `Option`, which would be read as a whole right after its halves were written.
+        let (mut found, mut is_done) = (T::zeroed(), false);
+        let (mut act, mut failed) = (Some(act), Ok(()));
         let mut once = || match act.take().map(|act| act()) {
             Some(Ok(value)) => {
-                found = Some(value);
+                (found, is_done) = (value, true);
                 if fetches {
                     self.report_fetched(target, 0..bytes as i64);
                 }
@@ -265,7 +267,7 @@ impl<'w> Communication<'w> {
             };
             self.report_any(check, target, described, delayed, act)?;
         }
-        failed.map(|()| found)
+        failed.map(|()| is_done.then_some(found))
     }
 
     /// Compares and swaps one element, and returns what it was; `buffers` as of [`Communication::fetch_element`].

@@ -9,8 +9,12 @@ pub fn publish(words: &[Word64], clock: &[u64]) {
     words.iter().zip(clock).for_each(|(word, clock)| word.store(*clock));
 }
 
-/// Publishes a clock to words to which others may publish at the same time.
-pub fn raise(words: &[Word64], clock: &[u64]) {
+/// Publishes a clock to words to which others may publish at the same time. The number `own` of the clock grows only
+/// here: others have no larger one, and what they raise its word to meanwhile is no more than this stores.
+pub fn raise(words: &[Word64], clock: &[u64], own: usize) {
+    if let (Some(word), Some(number)) = (words.get(own), clock.get(own)) {
+        word.store(*number);
+    }
     words.iter().zip(clock).for_each(|(word, clock)| raise_one(word, *clock));
 }
 
@@ -26,11 +30,6 @@ pub fn raise_one(word: &Word64, value: u64) {
             Err(other) => found = other,
         }
     }
-}
-
-/// Whether a clock has all that was published to the words.
-pub fn knows(clock: &[u64], words: &[Word64]) -> bool {
-    clock.iter().zip(words).all(|(clock, word)| word.load() <= *clock)
 }
 
 /// Merges the words into a clock. Calls `learn` with the number of each entry that grows, and its value.

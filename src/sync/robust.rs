@@ -126,7 +126,7 @@ impl RobustExclusion {
             true => (Found::Orphaned, 0),
             false => (Found::Whole, before),
         };
-        Ok((found, RobustGuard { of: self, before_release, left }))
+        Ok((found, RobustGuard { of: self, before_release, left, is_plain: false }))
     }
 
     /// Returns the value of the word before.
@@ -169,12 +169,20 @@ pub struct RobustGuard<'a> {
     before_release: Site,
     /// The value of the word after the release; zero after a rank that failed inside.
     left: u32,
+    /// Whether that is by [`RobustExclusion::release_plainly`].
+    is_plain: bool,
 }
 
 impl RobustGuard<'_> {
     /// The value that the word had before, and will have again; zero after a rank that failed inside.
     pub(super) fn left(&self) -> u32 {
         self.left
+    }
+
+    /// Leaves by a plain store: of a rank that takes part in barriers of all ranks.
+    #[inline]
+    pub fn leave_plainly(&mut self) {
+        self.is_plain = true;
     }
 
     /// Leaves another value than before: zero, or one with the bit [`LEFT`].
@@ -190,6 +198,9 @@ impl Drop for RobustGuard<'_> {
         if std::thread::panicking() {
             return;
         }
-        self.of.release(self.before_release, self.left);
+        match self.is_plain {
+            true => self.of.release_plainly(self.before_release, self.left),
+            false => self.of.release(self.before_release, self.left),
+        }
     }
 }

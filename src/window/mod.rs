@@ -177,6 +177,7 @@ impl Making<'_> {
             is_shared: *flavour == Flavour::Shared,
             is_dynamic: *flavour == Flavour::Dynamic,
             ops: hints.concurrent_ops,
+            takes_part: comm.context().shards.take_part(),
         };
         let (segment, at) = (&comm.context().segment, (block, block + plan.check));
         let window = Arc::new(CheckedWindow::place(segment, at, name, of, bytes.into_iter())?);

@@ -1,7 +1,7 @@
 //! The exclusion that outlives its holder: a rank fails before it is inside, inside, or behind it.
 
 use crate::explore::{BOUND_2, BOUND_3, Model};
-use crate::prim::{FailedWord, Failure, Site, Waiter, mem_sync};
+use crate::prim::{FailedWord, Failure, JobFailed, Site, Waiter, mem_sync};
 use crate::sync::{Found, RobustExclusion};
 use crate::world::{Data, Job, passed, run};
 
@@ -17,6 +17,9 @@ pub fn models() -> Vec<Model> {
             let model = if ranks == 3 { model.within(BOUND_2, BOUND_3) } else { model };
             models.extend([model.clone().parked(), model]);
         }
+        let model = Model::new("robust", "leaves plainly", ranks, leave_plainly);
+        let model = if ranks == 3 { model.within(BOUND_2, BOUND_3) } else { model };
+        models.extend([model.clone().parked(), model]);
     }
     let first = |n| counts(n, Stop::Inside, 0);
     let model = Model::new("robust", "fails Inside, the first", 2, first);
@@ -68,6 +71,20 @@ fn counts(ranks: usize, stop: Stop, stopping: usize) {
         } else {
             let most = if stop == Stop::Inside { 1 } else { 0 };
             passed(w.exclusion.run(SITES, &waiter, |found| counted(w, found, most)));
+        }
+    });
+}
+
+/// Ranks that take part in barriers of all ranks, of which the first two leave by a plain store.
+fn leave_plainly(ranks: usize) {
+    run(ranks, World::default, move |w, me| {
+        let waiter = Waiter { rank: me as u32, ..w.job.waiter() };
+        let Ok((found, mut inside)) = w.exclusion.begin(SITES, &waiter) else {
+            return passed(Err(JobFailed));
+        };
+        counted(w, found, 0);
+        if me < 2 {
+            inside.leave_plainly();
         }
     });
 }
