@@ -120,8 +120,8 @@ impl BuffersInUse {
         if self.is_another(most) { 0 } else { self.oldest().map_or(0, |(_, first)| first) }
     }
 
-    /// Takes one for number `number`, of `most`: the oldest if that is free, otherwise another one, if there is any. `cycles`: uses all
-    /// in turn, as [`Context::cycles_buffers`](crate::context::Context::cycles_buffers).
+    /// Takes one for number `number`, of `most`: the oldest if that is free, otherwise another one, if there is any. `cycles`:
+    /// uses all in turn, as [`Context::cycles_buffers`](crate::context::Context::cycles_buffers).
     fn take(&mut self, number: u64, settled: u64, (most, cycles): (u64, bool)) -> Option<u64> {
         let is_another = self.is_another(most);
         if let Some((oldest, first)) = self.oldest()
@@ -561,8 +561,8 @@ impl CollectiveEntry {
         Ok(())
     }
 
-    /// A buffer for longer data, of that many bytes. There is one: this rank has settled what [`CollectiveEntry::settle_for`] asks for, or, if the
-    /// collective does not wait, all before it.
+    /// A buffer for longer data, of that many bytes. There is one: this rank has settled what [`CollectiveEntry::settle_for`]
+    /// asks for, or, if the collective does not wait, all before it.
     #[cold]
     fn take_long(&self, comm: &Comm, length: usize) -> Result<u64> {
         let mut sequence = Self::sequence(comm);
