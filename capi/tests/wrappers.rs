@@ -7,6 +7,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 use support::{folder, good, has, install, installed, prefix, text};
 
 const WRAPPERS: [(&str, &str); 2] = [("rmacc", "RMACC_CC"), ("rmacxx", "RMACXX_CXX")];
@@ -23,9 +24,10 @@ fn parrot(folder: &Path) -> String {
 /// What the compiler gets.
 #[track_caller]
 fn passed(name: &str, arguments: &[&str]) -> Vec<String> {
-    let folder = folder(&format!("parrot-{name}"));
+    // Tests run at the same time.
+    static PARROT: LazyLock<String> = LazyLock::new(|| parrot(&folder("parrot")));
     let variable = WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name).unwrap().1;
-    let output = installed(name).args(arguments).env(variable, parrot(&folder)).output().unwrap();
+    let output = installed(name).args(arguments).env(variable, &*PARROT).output().unwrap();
     let lines = good(&output);
     lines.lines().map(|line| line.trim_matches(['<', '>']).to_owned()).collect()
 }
