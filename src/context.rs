@@ -12,8 +12,8 @@ use crate::prim::{
 };
 use crate::rank::Rank;
 use crate::shm::{
-    AllocError, CallRecorder, CallWord, MOST_LONG, NoticeBoard, Placed, Process, RankSlot, Scope,
-    Segment, SegmentPlacement, Shards, WriteRecords, is_forked,
+    AllocError, CallRecorder, CallWord, NoticeBoard, Placed, Process, RankSlot, Scope, Segment,
+    SegmentPlacement, Shards, WriteRecords, is_forked,
 };
 use crate::statistics::{RankStatistics, Statistics};
 use crate::trace::EventLog;
@@ -394,7 +394,7 @@ impl Context {
     /// own cache before the buffer is written again, and taking its lines from a shared cache takes less time. Ranks that
     /// share processors use few buffers again and again: their own cache keeps these.
     pub(crate) fn cycles_buffers(&self) -> bool {
-        self.ranks <= MOST_LONG && self.sharing() <= 1
+        self.segment.layout().may_cycle_buffers() && self.sharing() <= 1
     }
 
     /// What tools read of this rank.

@@ -91,15 +91,14 @@ impl Default for Sequence {
 #[derive(Default)]
 struct BuffersInUse(Vec<u64>);
 
-/// A rank that is to use many buffers in turn takes another one at most once in that many collectives: new pages take
-/// time.
-const GROWTH: u64 = 8;
-/// It does that with data of at least that many bytes. Less would stay in the reader's own cache.
+/// A rank uses all its buffers in turn for data of at least this number of bytes. Less would stay in the reader's own cache.
 const CYCLED: usize = 32 << 10;
-/// Otherwise it waits rather than use more.
+/// It then takes another buffer at most once in this number of collectives: new pages take time.
+const GROWTH: u64 = 8;
+/// For other data it waits rather than use more than this number of buffers.
 const FEW: u64 = 8;
 
-/// Whether a rank uses all its buffers for data of that many bytes in turn.
+/// Whether a rank uses all its buffers in turn for data of that many bytes.
 fn cycles(comm: &Comm, length: usize) -> bool {
     length >= CYCLED && comm.context().cycles_buffers()
 }

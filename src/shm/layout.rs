@@ -233,6 +233,11 @@ pub(crate) fn tree_bytes(lines: u32) -> u64 {
 }
 
 impl SegmentLayout {
+    /// Whether the ranks are few enough to write longer data for others to many buffers in turn, if each has a processor.
+    pub(crate) fn may_cycle_buffers(&self) -> bool {
+        self.ranks <= MOST_LONG
+    }
+
     /// The lines of a tree of `members` ranks; none where each of these counts its own arrivals.
     pub(crate) fn tree_lines(&self, members: u32) -> u32 {
         if members > self.uncombined { tree_lines(members) } else { 0 }

@@ -4,7 +4,7 @@
 use super::alloc_error::{AllocError, Limit};
 use super::copy::{clear, copy, copy_streaming};
 use super::heap::HeapWords;
-use super::layout::{MOST_LONG, Observation, SegmentLayout, VERSION};
+use super::layout::{Observation, SegmentLayout, VERSION};
 use super::os::{self, File};
 use super::recorder::CallRecorder;
 use super::slot::RankSlot;
@@ -412,7 +412,7 @@ impl Segment {
     #[cold]
     #[inline(never)]
     unsafe fn stage_long(&self, from: *const u8, to: *mut u8, bytes: usize, read_as: ReadAs) {
-        let cycles = self.layout.ranks <= MOST_LONG;
+        let cycles = self.layout.may_cycle_buffers();
         let way = self.paces.begin(bytes, read_as, || self.can_be_alone(), cycles);
         if way.streams {
             // SAFETY: the caller's obligations.
