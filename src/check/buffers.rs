@@ -16,7 +16,7 @@ use super::window::{AccessedBytes, ByteRun, CheckedWindow};
 use super::{AccessKind, CheckState, CheckedAccess, Checker, EpochKind, SITES};
 use crate::call::Call;
 use crate::prim::{Waiter, has_binding, line_by_binding};
-use crate::shm::{Span, read_all_here, read_here, read_span};
+use crate::shm::{Span, is_known_here, read_all_here, read_here, read_span};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,6 +27,8 @@ const PIECE: usize = 4096;
 const MOST_TOGETHER: usize = 256;
 /// Pieces that are remembered.
 const MOST_PIECES: usize = 1 << 14;
+/// Bytes that a piece has itself.
+const FEW: usize = 16;
 
 /// A buffer of an operation in this process.
 #[derive(Clone)]
@@ -48,19 +50,35 @@ pub(super) struct PendingBuffers {
     /// By the address of their first bytes, and by a number.
     pieces: BTreeMap<(usize, u64), PendingPiece>,
     issued: u64,
+    /// Since there were none: the bytes of the longest piece, and whether an operation writes one.
+    longest: usize,
+    has_written: bool,
 }
 
 /// A piece of a buffer, of at most [`PIECE`] bytes.
 struct PendingPiece {
     of: Arc<PendingOperation>,
     end: usize,
-    /// What an operation reads there: bytes of a run.
-    contents: Option<(Arc<Vec<u8>>, Range<usize>)>,
+    contents: PieceContents,
+}
+
+/// What an operation reads in a piece.
+enum PieceContents {
+    /// Nothing: it writes the piece.
+    None,
+    /// A few bytes.
+    Few([u8; FEW], usize),
+    /// Bytes of a run.
+    OfRun(Arc<Vec<u8>>, Range<usize>),
 }
 
 impl PendingPiece {
     fn contents(&self) -> Option<&[u8]> {
-        self.contents.as_ref().map(|(run, at)| &run[at.clone()])
+        match &self.contents {
+            PieceContents::None => None,
+            PieceContents::Few(bytes, count) => Some(&bytes[..*count]),
+            PieceContents::OfRun(run, at) => Some(&run[at.clone()]),
+        }
     }
 }
 
@@ -117,12 +135,15 @@ impl PendingBuffers {
     /// Accesses the bytes at some addresses, to write them or not. Returns the earlier operations to whose buffers
     /// that is too early, and forgets those.
     pub(super) fn access(&mut self, bytes: &Range<usize>, is_written: bool) -> Vec<FoundBuffer> {
-        let from = (bytes.start.saturating_sub(PIECE), 0);
+        if self.pieces.is_empty() || !(is_written || self.has_written) {
+            return Vec::new();
+        }
+        let from = (bytes.start.saturating_sub(self.longest), 0);
         let near = self.pieces.range(from..(bytes.end, 0));
         let conflicts = |(start, _): &(usize, u64), piece: &PendingPiece| {
             piece.end > bytes.start
                 && *start < bytes.end
-                && (is_written || piece.contents.is_none())
+                && (is_written || piece.contents().is_none())
         };
         let keys: Vec<_> =
             near.filter(|(key, piece)| conflicts(key, piece)).map(|(key, _)| *key).collect();
@@ -144,22 +165,37 @@ impl PendingBuffers {
     ) -> bool {
         let bytes_left = (MOST_PIECES - self.pieces.len().min(MOST_PIECES)) * PIECE;
         let bytes = run.start..run.end.min(run.start.saturating_add(bytes_left));
-        let mut contents = vec![0; if is_written { 0 } else { bytes.len() }];
-        let span =
-            Span::new(std::ptr::with_exposed_provenance_mut(bytes.start), bytes.len() as u64);
-        let is_read = match by_instructions {
-            true => read_span(span, 0, &mut contents),
-            false => read_here(bytes.start, &mut contents),
+        let read = |to: &mut [u8]| {
+            let at = std::ptr::with_exposed_provenance_mut(bytes.start);
+            match by_instructions {
+                true => read_span(Span::new(at, to.len() as u64), 0, to),
+                false => read_here(bytes.start, to),
+            }
+        };
+        let (mut few, mut long) = ([0; FEW], Vec::new());
+        let is_read = match few.get_mut(..bytes.len()) {
+            _ if is_written => true,
+            Some(few) => read(few),
+            None => {
+                long.resize(bytes.len(), 0);
+                read(&mut long)
+            }
         };
         if !is_read {
             // A device's memory, which the kernel does not read.
             return false;
         }
-        let contents = Arc::new(contents);
+        let long = (!long.is_empty()).then(|| Arc::new(long));
         for piece in divided(&bytes) {
             self.issued += 1;
             let at = piece.start - bytes.start..piece.end - bytes.start;
-            let contents = (!is_written).then(|| (contents.clone(), at));
+            let contents = match &long {
+                _ if is_written => PieceContents::None,
+                None => PieceContents::Few(few, piece.len()),
+                Some(long) => PieceContents::OfRun(long.clone(), at),
+            };
+            self.longest = self.longest.max(piece.len());
+            self.has_written |= is_written;
             let key = (piece.start, self.issued);
             self.pieces.insert(key, PendingPiece { of: of.clone(), end: piece.end, contents });
         }
@@ -169,9 +205,18 @@ impl PendingBuffers {
 
     /// Some operations are complete in this process. Returns those whose buffers have changed.
     fn complete(&mut self, is_one: impl Fn(&PendingKey) -> bool) -> Vec<FoundBuffer> {
-        let done = self.pieces.extract_if(.., |_, piece| is_one(&piece.of.key));
-        let done: Vec<_> = done.map(|((start, _), piece)| (start, piece)).collect();
         if self.pieces.is_empty() {
+            return Vec::new();
+        }
+        let done = self.pieces.extract_if(.., |_, piece| is_one(&piece.of.key));
+        // What is there without doubt needs no kernel.
+        let is_known = |start: usize, piece: &PendingPiece| {
+            piece.contents().is_none_or(|contents| is_known_here(start, contents))
+        };
+        let done = done.map(|((start, _), piece)| (start, piece));
+        let done: Vec<_> = done.filter(|(start, piece)| !is_known(*start, piece)).collect();
+        if self.pieces.is_empty() {
+            (self.longest, self.has_written) = (0, false);
             watch_no_buffers();
         }
         done.chunks(MOST_TOGETHER).flat_map(changed_in).collect()

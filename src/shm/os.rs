@@ -579,6 +579,78 @@ pub(super) unsafe fn are_same(one: *const u8, other: *const u8, bytes: usize) ->
     unsafe { nix::libc::memcmp(one.cast(), other.cast(), bytes) == 0 }
 }
 
+/// Memory of this process that is not unmapped while a call runs.
+struct LastingMemory {
+    /// What the program's file has: its code, constants and variables.
+    program: Range<usize>,
+    /// Of the first thread.
+    stack: Range<usize>,
+    /// The start of the heap behind the program. The C library knows its end.
+    heap: usize,
+}
+
+impl LastingMemory {
+    fn find() -> LastingMemory {
+        let maps = text_of("/proc/self/maps");
+        let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+        let mut found = LastingMemory { program: 0..0, stack: 0..0, heap: usize::MAX };
+        for line in maps.lines() {
+            let mut words = line.split_ascii_whitespace();
+            let range = words.next().and_then(addresses);
+            let (Some(range), Some(rights)) = (range, words.next()) else { continue };
+            let is_next = range.start == found.program.end;
+            match words.nth(3).unwrap_or_default() {
+                "[stack]" => found.stack = range,
+                // A tool that runs the program may give it a heap elsewhere.
+                "[heap]" if range.end == end_of_heap() => found.heap = range.start,
+                _ if !rights.starts_with('r') => {}
+                "" if is_next => found.program.end = range.end,
+                file if std::path::Path::new(file) == program
+                    && (is_next || found.program.is_empty()) =>
+                {
+                    let start = if is_next { found.program.start } else { range.start };
+                    found.program = start..range.end;
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Whether the memory has these bytes. Of the stack, only what functions use that have called this one.
+    fn has(&self, bytes: &Range<usize>) -> bool {
+        let local = 0u8;
+        let top = (&raw const local).addr();
+        let used = if self.stack.contains(&top) { top..self.stack.end } else { 0..0 };
+        let are_in = |memory: &Range<usize>| memory.start <= bytes.start && bytes.end <= memory.end;
+        are_in(&used) || are_in(&self.program) || are_in(&(self.heap..end_of_heap()))
+    }
+}
+
+/// Those that a line of /proc/self/maps begins with.
+fn addresses(range: &str) -> Option<Range<usize>> {
+    let (start, end) = range.split_once('-')?;
+    let address = |digits| usize::from_str_radix(digits, 16).ok();
+    Some(address(start)?..address(end)?)
+}
+
+fn end_of_heap() -> usize {
+    // SAFETY: an increment of zero changes nothing.
+    unsafe { nix::libc::sbrk(0) }.addr()
+}
+
+/// Whether this process's memory has these bytes at an address, if that can be known without the kernel.
+///
+/// A program that frees the memory in another thread at the same moment is wrong, and may end here by a signal: the C library
+/// returns memory of this heap to the kernel only from its end, and rarely.
+pub(crate) fn is_known_here(at: usize, bytes: &[u8]) -> bool {
+    static LASTING: OnceLock<LastingMemory> = OnceLock::new();
+    let range = at..at.saturating_add(bytes.len());
+    // SAFETY: the memory stays mapped; `bytes` is a slice.
+    LASTING.get_or_init(LastingMemory::find).has(&range)
+        && unsafe { are_same(std::ptr::with_exposed_provenance(at), bytes.as_ptr(), bytes.len()) }
+}
+
 /// [`read_here`] of several runs that are not empty, one behind the other.
 pub(crate) fn read_all_here(runs: impl Iterator<Item = Range<usize>>, to: &mut [u8]) -> bool {
     let mut rest = to;
@@ -913,4 +985,25 @@ pub(crate) fn admit(tracer: u32) {
 /// Whether that is the kernel's answer for a process that has ended.
 pub(crate) fn is_gone(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(nix::Error::ESRCH as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_stays_mapped_is_compared_without_the_kernel() {
+        static CONSTANT: [u8; 3] = [1, 2, 3];
+        let (local, heap) = (std::hint::black_box([4u8; 64]), vec![5u8; 64]);
+        assert!(is_known_here(CONSTANT.as_ptr().addr(), &[1, 2, 3]));
+        assert!(!is_known_here(CONSTANT.as_ptr().addr(), &[1, 2, 4]));
+        assert!(!is_known_here(0, &[0]) && !is_known_here(usize::MAX - 1, &[0; 4]));
+        // Threads have stacks and heaps elsewhere.
+        let (local, heap) = (local.as_ptr().expose_provenance(), heap.as_ptr().expose_provenance());
+        assert!(!is_known_here(local, &[9; 64]) && !is_known_here(heap, &[9; 64]));
+        let lasting = LastingMemory { program: 0..0, stack: 0..usize::MAX, heap: usize::MAX };
+        assert!(lasting.has(&(local..local + 64)), "what this function uses");
+        let below = lasting.stack.start..lasting.stack.start + 64;
+        assert!(!lasting.has(&below), "what no function uses");
+    }
 }
