@@ -4,7 +4,7 @@
 //! An object that synchronises threads is a number, mostly its address: what a thread has done before it releases an object
 //! is ordered before what another does after it has acquired that.
 
-use crate::check::{Checker, FindLineOf, OwnAccess, are_followed, follow, is_watched};
+use crate::check::{Checker, FindLineOf, OwnAccess, are_followed, extends, follow, is_watched};
 use crate::context::Context;
 use crate::prim::Waiter;
 use crate::shm::is_forked;
@@ -28,15 +28,23 @@ fn checked<R>(f: impl FnOnce(&Checker, &Waiter<'_>) -> R) -> Option<R> {
 /// finds the line. Accesses to windows and to buffers of operations are checked; of others, some comparisons are all.
 #[inline]
 pub fn accessed(address: usize, bytes: usize, is_written: bool, at: usize, line: FindLineOf) {
+    if is_watched(&(address..address.saturating_add(bytes))) {
+        accessed_watched(address, bytes, is_written, at, line);
+    }
+}
+
+/// [`accessed`] of bytes that may be in a window or a buffer.
+#[inline(never)]
+fn accessed_watched(address: usize, bytes: usize, is_written: bool, at: usize, line: FindLineOf) {
     let access = OwnAccess { address, bytes, is_written, at, line };
-    if is_watched(&access.range()) {
-        accessed_watched(&access);
+    if !extends(&access) {
+        accessed_first(access);
     }
 }
 
 #[cold]
-fn accessed_watched(access: &OwnAccess) {
-    checked(|checker, waiter| checker.accessed(waiter, access));
+fn accessed_first(access: OwnAccess) {
+    checked(|checker, waiter| checker.accessed(waiter, &access));
 }
 
 /// From now on the binding reports what synchronises the program's threads, so that each has a clock of its own.

@@ -40,7 +40,7 @@ pub(crate) use buffers::OwnBuffer;
 pub(crate) use late::Delayed;
 pub(crate) use nocheck::Holding;
 pub use own::FindLineOf;
-pub(crate) use own::{OwnAccess, is_watched};
+pub(crate) use own::{OwnAccess, extends, is_watched};
 pub use report::{Conflict, ConflictAccess, Conflicts};
 pub(crate) use requests::take_request;
 pub(crate) use rules::AccessKind;
@@ -250,7 +250,7 @@ impl Checker {
             ranks,
             clocks,
             state: BiasedMutex::new(state, may_prefer),
-            own_accesses: own::OwnAccesses::new(clocks / ranks),
+            own_accesses: own::OwnAccesses::new(clocks / ranks, may_prefer),
         };
         checker.know_own(&checker.lock_state().threads);
         Ok(Some(Box::new(checker)))

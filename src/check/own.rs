@@ -15,10 +15,11 @@ use super::window::{AccessedBytes, ByteRun, CheckedWindow};
 use super::{CheckedAccess, Checker, EpochKind, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, Word64};
+use crate::shm::{BiasedGuard, BiasedMutex};
 use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 /// Runs that are collected at the same time: those of a loop with some dozen accesses.
 const RUNS: usize = 128;
@@ -35,6 +36,7 @@ struct WatchedMemory {
     buffers: WatchedRange,
     /// Pages with buffers.
     pages: Box<[Word64]>,
+    runs: Arc<[BiasedMutex<OwnRuns>]>,
 }
 
 /// All addresses from the first of some ranges to their last.
@@ -72,10 +74,15 @@ fn pages_of(bytes: &Range<usize>) -> impl Iterator<Item = usize> {
 }
 
 impl WatchedMemory {
-    #[inline]
+    #[inline(always)]
     fn has_buffer(&self, bytes: &Range<usize>) -> bool {
+        self.buffers.meets(bytes) && self.has_buffer_page(bytes)
+    }
+
+    #[inline(never)]
+    fn has_buffer_page(&self, bytes: &Range<usize>) -> bool {
         let is_there = |page: usize| self.pages[page / 64].load() >> (page % 64) & 1 == 1;
-        self.buffers.meets(bytes) && pages_of(bytes).any(is_there)
+        pages_of(bytes).any(is_there)
     }
 }
 
@@ -83,6 +90,27 @@ impl WatchedMemory {
 #[inline(always)]
 pub(crate) fn is_watched(bytes: &Range<usize>) -> bool {
     WATCHED.get().is_some_and(|watched| watched.parts.meets(bytes) || watched.has_buffer(bytes))
+}
+
+/// Adds an access to the run of its instruction. Returns whether that was possible: then there is nothing else to do.
+#[inline(always)]
+pub(crate) fn extends(access: &OwnAccess) -> bool {
+    let bytes = access.range();
+    let watched = WATCHED.get().filter(|watched| !watched.has_buffer(&bytes));
+    let Some(runs) = watched.and_then(|watched| watched.runs.get(threads::known_slot()?)) else {
+        return false;
+    };
+    let extended = runs.try_biased(|own| own.extend(access, &bytes));
+    extended.unwrap_or_else(|| extend_among_others(runs, access, &bytes))
+}
+
+#[inline(never)]
+fn extend_among_others(
+    runs: &BiasedMutex<OwnRuns>,
+    access: &OwnAccess,
+    bytes: &Range<usize>,
+) -> bool {
+    runs.lock().extend(access, bytes)
 }
 
 /// An operation uses a buffer there from now on.
@@ -109,8 +137,8 @@ pub(super) struct OwnAccesses {
     parts: RwLock<Vec<PartHere>>,
     /// 1 when a thread has had runs.
     has_runs: Word32,
-    /// For each slot of a thread.
-    runs: Box<[Mutex<OwnRuns>]>,
+    /// For each slot of a thread. Biased for the first one: most programs have one thread.
+    runs: Arc<[BiasedMutex<OwnRuns>]>,
 }
 
 /// A part of a window that the program can access by its addresses.
@@ -140,12 +168,14 @@ struct OwnRuns {
 
 impl OwnRuns {
     /// Where the run of an instruction in that part is.
+    #[inline]
     fn slot(&mut self, at: usize, part: usize) -> Option<&mut Option<OwnRun>> {
         self.runs.get_mut((at ^ at >> 7 ^ part) % RUNS)
     }
 
     /// Adds an access to a run in the part that was accessed last, if no other part has its bytes. Returns whether that was
     /// possible: then the list of parts need not be looked at.
+    #[inline]
     fn extend(&mut self, access: &OwnAccess, bytes: &Range<usize>) -> bool {
         let run = self.slot(access.at, self.latest).and_then(Option::as_mut);
         let continues = |run: &&mut OwnRun| {
@@ -197,8 +227,10 @@ fn described(is_written: bool) -> CheckedAccess {
 }
 
 impl OwnAccesses {
-    pub(super) fn new(slots: usize) -> OwnAccesses {
-        let runs = (0..slots).map(|_| Mutex::default()).collect();
+    /// Of this thread, which has the first slot.
+    pub(super) fn new(slots: usize, may_prefer: bool) -> OwnAccesses {
+        let runs = |slot| BiasedMutex::new(OwnRuns::default(), slot == 0 && may_prefer);
+        let runs = (0..slots).map(runs).collect();
         OwnAccesses { parts: RwLock::default(), has_runs: Word32::default(), runs }
     }
 
@@ -206,19 +238,14 @@ impl OwnAccesses {
         self.parts.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn runs(&self, slot: usize) -> MutexGuard<'_, OwnRuns> {
-        self.runs[slot].lock().unwrap_or_else(PoisonError::into_inner)
+    fn runs(&self, slot: usize) -> BiasedGuard<'_, OwnRuns> {
+        self.runs[slot].lock()
     }
 
     /// Collects the bytes of an access in a part of each window over them. Returns the runs that it replaces.
     fn collect(&self, slot: usize, access: &OwnAccess) -> Vec<OwnRun> {
         let bytes = access.range();
-        let mut own = self.runs(slot);
-        if own.extend(access, &bytes) {
-            return Vec::new();
-        }
         // The list of parts is locked before the runs.
-        drop(own);
         let (all, mut own) = (self.parts(), self.runs(slot));
         let parts = all.iter().enumerate();
         let parts = parts.filter_map(|(k, part)| Some((k, part, part.shared(&bytes)?)));
@@ -274,8 +301,13 @@ impl Checker {
     pub(super) fn watch_parts(&self, window: &Arc<CheckedWindow>) {
         let pages = || (0..PAGE_WORDS).map(|_| Word64::default()).collect();
         let new = || WatchedRange::new();
-        let watched =
-            WATCHED.get_or_init(|| WatchedMemory { parts: new(), buffers: new(), pages: pages() });
+        let runs = || self.own_accesses.runs.clone();
+        let watched = WATCHED.get_or_init(|| WatchedMemory {
+            parts: new(),
+            buffers: new(),
+            pages: pages(),
+            runs: runs(),
+        });
         let mut parts = self.own_accesses.parts.write().unwrap_or_else(PoisonError::into_inner);
         parts.retain(|part| part.window.strong_count() != 0);
         for rank in 0..window.ranks as u32 {

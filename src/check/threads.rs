@@ -37,8 +37,15 @@ pub(crate) fn follow(myself: fn() -> usize) {
 }
 
 /// Whether they have.
+#[inline]
 pub(crate) fn are_followed() -> bool {
     FOLLOWED.get().is_some()
+}
+
+/// The slot of this thread, if it has one.
+#[inline]
+pub(super) fn known_slot() -> Option<usize> {
+    if are_followed() { SLOT.get().map(|slot| slot as usize) } else { Some(0) }
 }
 
 /// Runs `f` in the place of the thread with a slot.
@@ -309,11 +316,7 @@ impl Checker {
 
     /// The slot of this thread.
     pub(super) fn slot(&self) -> usize {
-        match (are_followed(), SLOT.get()) {
-            (false, _) => 0,
-            (true, Some(slot)) => slot as usize,
-            (true, None) => self.state().threads.current,
-        }
+        known_slot().unwrap_or_else(|| self.state().threads.current)
     }
 
     /// This thread is about to release others that wait for `object`.
