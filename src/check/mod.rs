@@ -58,7 +58,6 @@ use crate::shm::{
 };
 use crate::sync::clock;
 use recent::{OpenOperations, RecentCall, RecentOperations};
-use shadow::ElementChange;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::panic::Location;
@@ -102,8 +101,9 @@ const MOST_DONE: usize = 1024;
 /// Free operations that a rank takes from the table together, and of which it keeps twice as many at most.
 const SPARE: usize = 32;
 
-/// Operations whose entries are counted later: one for each remainder of the number.
-const FORGOTTEN: usize = 16;
+/// Operations whose entries are counted later: one for each remainder of the number. To count is a locked instruction, on a
+/// line that other ranks read.
+const FORGOTTEN: usize = 1024;
 type ForgottenEntries = [(u32, u32); FORGOTTEN];
 
 /// What this process needs for the check.
@@ -148,7 +148,7 @@ struct CheckState {
     /// Free operations that only this rank takes.
     spare: Vec<u32>,
     /// Operations that granules name no more, with the number of entries, which are counted later.
-    forgotten: ForgottenEntries,
+    forgotten: Box<ForgottenEntries>,
     /// The numbers of the program's lines, by their addresses.
     sites: Numbers<usize>,
     /// The latest one of these.
@@ -222,7 +222,7 @@ impl Checker {
             unpublished: Vec::new(),
             closed: Vec::new(),
             spare: Vec::new(),
-            forgotten: [(0, 0); FORGOTTEN],
+            forgotten: Box::new([(0, 0); FORGOTTEN]),
             sites: Numbers::default(),
             latest_site: (0, 0),
             calls: Numbers::default(),
@@ -321,7 +321,12 @@ impl Checker {
     /// [`Checker::raise`] of one group of words of a window: `raised` is [`Threads::changes`] at the latest time.
     #[inline(never)]
     fn raise_again(&self, state: &mut CheckState, at: &[Word64], raised: &Word64) {
-        clock::raise(at, &state.threads.clock()[..self.width()], state.threads.own());
+        let (own, clock) = (state.threads.own(), state.threads.clock());
+        match state.threads.has_learned_since(raised.load()) {
+            true => clock::raise(at, &clock[..self.width()], own),
+            // The others are there since: no word shrinks.
+            false => clock::raise_own(at, clock, own),
+        }
         raised.store(state.threads.changes().unwrap_or_default());
         self.published(state);
     }
@@ -668,34 +673,33 @@ impl Checker {
         operation.entries.fetch_sub(entries) == entries && is_complete()
     }
 
-    /// Counts how an access of one granule by an open operation has changed its words.
-    #[inline]
-    fn count(
+    /// A granule does not name that operation any more.
+    #[inline(always)]
+    fn forget_entry(
         &self,
         (forgotten, spare, waiter): (&mut ForgottenEntries, &mut Vec<u32>, &Waiter<'_>),
         number: u32,
-        change: &ElementChange,
     ) {
-        if change.is_new {
-            self.operation_at(number).take_held();
+        // The last one is counted at once: now the record is in the cache, and it may be used again.
+        let last = self.operation_at(number).entries.load() == 1;
+        let known = &mut forgotten[number as usize % FORGOTTEN];
+        if known.0 == number && !last {
+            known.1 += 1;
+            return;
         }
-        for number in change.forgotten.into_iter().take_while(|number| *number != 0) {
-            let known = &mut forgotten[number as usize % FORGOTTEN];
-            if known.0 == number {
-                known.1 += 1;
-                continue;
-            }
-            let (before, entries) = std::mem::replace(known, (number, 1));
-            if entries != 0 && self.release(before, entries) {
-                self.free_all(spare, waiter, &[before]);
-            }
+        let (before, entries) = match last {
+            true => (number, 1),
+            false => std::mem::replace(known, (number, 1)),
+        };
+        if entries != 0 && self.release(before, entries) {
+            self.free_all(spare, waiter, &[before]);
         }
     }
 
     /// All that this rank's accesses have changed is counted. Before a window is freed, whose operations then are.
     fn count_all(&self, waiter: &Waiter<'_>) {
         let state = &mut *self.state();
-        let forgotten = std::mem::take(&mut state.forgotten);
+        let forgotten = std::mem::replace(&mut *state.forgotten, [(0, 0); FORGOTTEN]);
         let freed = forgotten
             .iter()
             .filter(|(number, entries)| *entries != 0 && self.release(*number, *entries));

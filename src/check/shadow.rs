@@ -94,14 +94,6 @@ impl Finding {
     }
 }
 
-/// What an access has changed in the words of a granule.
-pub(super) struct ElementChange {
-    /// The operations that a word names no more, and zeros behind them.
-    pub(super) forgotten: [u32; WORDS],
-    /// Whether they name its own one more often than before.
-    pub(super) is_new: bool,
-}
-
 /// Words before and after an access.
 struct AlikeWords {
     before: Entries,
@@ -221,10 +213,11 @@ impl<'c> Accessing<'c> {
         number: u32,
         access: &CheckedAccess,
     ) -> Accessing<'c> {
+        let by = checker.operation_at(number).by.load();
         Accessing {
             checker,
             waiter,
-            of: Judging::new(checker, of_rank, number, access),
+            of: Judging::new(checker, of_rank, (number, by), access),
             latest: [(0, Judgement::default()); 2],
             latest_change: None,
             alike: AlikeWords::default(),
@@ -645,12 +638,12 @@ impl<'c> Accessing<'c> {
 }
 
 impl<'c> Judging<'c> {
-    /// The same as [`Accessing::new`].
-    #[inline]
+    /// The same as [`Accessing::new`], of an operation by the window with the block `by`.
+    #[inline(always)]
     pub(super) fn new(
         checker: &'c Checker,
         (rank, clock): (u32, &'c [u64]),
-        number: u32,
+        (number, by): (u32, u64),
         access: &CheckedAccess,
     ) -> Judging<'c> {
         Judging {
@@ -661,25 +654,26 @@ impl<'c> Judging<'c> {
             kind: access.kind,
             datatype: access.datatype.into(),
             op: access.op.into(),
-            by: checker.operation_at(number).by.load(),
+            by,
             is_separate: false,
             seen: None,
         }
     }
 
-    /// [`Accessing::access`] of one granule without a chain, if it conflicts with nothing and is recorded: then `count` counts
-    /// the change. Otherwise nothing has changed. Returns whether it is recorded.
+    /// [`Accessing::access`] of one granule without a chain, if it conflicts with nothing and is recorded: then calls `forget`
+    /// with each operation that a word names no more. Returns whether they name its own one more often than before; `None` if
+    /// nothing has changed and nothing is recorded.
     #[inline(always)]
     pub(super) fn access_element(
         &self,
         granule: Granule<'_>,
         mask: u32,
-        mut count: impl FnMut(&ElementChange),
-    ) -> bool {
+        mut forget: impl FnMut(u32),
+    ) -> Option<bool> {
         let (before, mine) = (granule.entries(), self.number << NUMBER_SHIFT | mask);
         // As in `follow`.
         if let [entry, 0, 0, 0] = before {
-            let Some(left) = self.left_of(entry, mask) else { return false };
+            let left = self.left_of(entry, mask)?;
             let (is_gone, is_mine) = (left & BYTES == 0, number_of(left) == self.number);
             let after = match is_gone {
                 true => [mine, 0],
@@ -689,46 +683,49 @@ impl<'c> Judging<'c> {
             if after != [entry, 0] {
                 granule.set([after[0], after[1], 0, 0]);
             }
-            let forgotten = [if is_gone { number_of(entry) } else { 0 }, 0, 0, 0];
-            count(&ElementChange { forgotten, is_new: is_gone || !is_mine });
-            return true;
+            if is_gone && number_of(entry) != 0 {
+                forget(number_of(entry));
+            }
+            return Some(is_gone || !is_mine);
         }
-        self.access_several((before, granule), mine).map(|change| count(&change)).is_some()
+        let (is_new, forgotten) = self.access_several((before, granule), mine)?;
+        forgotten.into_iter().take_while(|number| *number != 0).for_each(forget);
+        Some(is_new)
     }
 
-    /// [`Judging::access_element`] of a granule with several entries.
+    /// [`Judging::access_element`] of a granule with several entries. Also returns those operations, and zeros behind them.
     #[inline(never)]
     fn access_several(
         &self,
         (before, granule): (Entries, Granule<'_>),
         mine: u32,
-    ) -> Option<ElementChange> {
+    ) -> Option<(bool, Entries)> {
         if chain_of(before).is_some() {
             return None;
         }
-        let mut change = ElementChange { forgotten: NONE, is_new: true };
+        let (mut is_new, mut forgotten) = (true, NONE);
         let mask = mine & BYTES;
         let (mut after, mut used, mut gone) = (NONE, 0, 0);
         for entry in before.into_iter().take_while(|entry| *entry != 0) {
             let mut left = self.left_of(entry, mask)?;
             if left & BYTES == 0 {
-                change.forgotten[gone] = number_of(entry);
+                forgotten[gone] = number_of(entry);
                 gone += 1;
                 continue;
             }
             if number_of(left) == self.number {
-                (left, change.is_new) = (left | mask, false);
+                (left, is_new) = (left | mask, false);
             }
             after[used] = left;
             used += 1;
         }
-        if change.is_new {
+        if is_new {
             *after.get_mut(used)? = mine;
         }
         if !are_same(&after, &before) {
             granule.set(after);
         }
-        Some(change)
+        Some((is_new, forgotten))
     }
 
     /// What remains of an entry after an access to the bytes `mask`; `None` if they conflict.

@@ -125,18 +125,21 @@ impl CheckedWindow {
             return false;
         };
         let CheckState { threads, forgotten, spare, .. } = state;
-        let judging = Judging::new(checker, (checker.rank, threads.clock()), number, access);
-        let is_recorded = judging.access_element(short.granule, short.mask(), |change| {
-            checker.count((forgotten, spare, waiter), number, change);
+        let of = ((checker.rank, threads.clock()), (number, self.block));
+        let judging = Judging::new(checker, of.0, of.1, access);
+        let is_new = judging.access_element(short.granule, short.mask(), |number| {
+            checker.forget_entry((forgotten, spare, waiter), number);
         });
-        if !is_recorded {
-            return false;
+        match is_new {
+            None => return false,
+            Some(false) => {}
+            Some(true) => checker.operation_at(number).take_held(),
         }
         if access.kind.updates() {
             self.may_be_seen(checker, state, target);
         }
         if access.kind.is_accumulate() {
-            self.updating_in((checker, state), target, short.run);
+            self.updating_one((checker, state), target, short.run.start);
         }
         true
     }

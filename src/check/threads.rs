@@ -93,6 +93,8 @@ pub(super) struct Threads {
     current: usize,
     /// How often what a thread knows has changed, from 1 on.
     changes: u64,
+    /// That number at the latest change that was not one of the thread's own number alone.
+    learned: u64,
     objects: HashMap<usize, Vec<u64>, BuildHasherDefault<Mixer>>,
     rank: u32,
     ranks: usize,
@@ -133,6 +135,7 @@ impl Threads {
             free: Vec::new(),
             current: 0,
             changes: 1,
+            learned: 1,
             objects: HashMap::default(),
             rank,
             ranks,
@@ -177,7 +180,7 @@ impl Threads {
             self.free.remove(0) as usize
         };
         let own = slot * self.ranks + self.rank as usize;
-        self.changes += 1;
+        self.learns();
         let of = &mut self.all[slot];
         match slot {
             0 => merge(&mut of.clock, &knows),
@@ -210,6 +213,18 @@ impl Threads {
         (self.all.len() == 1).then_some(self.changes)
     }
 
+    /// What a thread knows of others has changed.
+    fn learns(&mut self) {
+        self.changes += 1;
+        self.learned = self.changes;
+    }
+
+    /// Whether since that number of changes more than the number of the only thread may have changed.
+    #[inline]
+    pub(super) fn has_learned_since(&self, changes: u64) -> bool {
+        self.learned > changes || self.all.len() != 1
+    }
+
     #[inline]
     pub(super) fn current(&self) -> usize {
         self.current
@@ -238,7 +253,7 @@ impl Threads {
 
     /// The same, to change it.
     pub(super) fn clock_mut(&mut self) -> &mut [u64] {
-        self.changes += 1;
+        self.learns();
         &mut self.all[self.current].clock
     }
 
@@ -255,7 +270,9 @@ impl Threads {
             grows = true;
             learn(number, other);
         });
-        self.changes += u64::from(grows);
+        if grows {
+            self.learns();
+        }
     }
 
     /// This thread has published its clock.

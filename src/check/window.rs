@@ -696,20 +696,20 @@ impl CheckedWindow {
     /// This rank is about to update elements of the target by an accumulate. Accumulates order what ranks do
     /// before and after them, as atomic variables of a language.
     pub(crate) fn updating(&self, checker: &Checker, target: u32, part: ByteRun) {
-        checker.with_state(|state| self.updating_in((checker, state), target, part));
+        checker.with_state(|state| {
+            elements(part).for_each(|which| self.raise(checker, state, target, which));
+        });
     }
 
-    /// [`CheckedWindow::updating`] with the state of this rank.
+    /// [`CheckedWindow::updating`] of one element, with the state of this rank.
     #[inline]
-    pub(super) fn updating_in(
+    pub(super) fn updating_one(
         &self,
         (checker, state): (&Checker, &mut CheckState),
         target: u32,
-        part: ByteRun,
+        start: u64,
     ) {
-        for which in elements(part) {
-            self.raise(checker, state, target, which);
-        }
+        self.raise(checker, state, target, element_of(start));
     }
 
     /// Publishes the clock of this rank to one of a target, by its number.
@@ -725,8 +725,7 @@ impl CheckedWindow {
     /// Words that an accumulate of the element there raises come into the cache, if its clock has grown since the one before.
     #[inline]
     pub(super) fn expect_raise(&self, target: u32, start: u64) {
-        let element = OfTarget::Elements as usize + (start / GRANULE_BYTES) as usize % ELEMENTS;
-        for which in [OfTarget::Rung as usize, element] {
+        for which in [OfTarget::Rung as usize, element_of(start)] {
             self.clock_of(target, which).iter().take(1).for_each(Word64::expect_update);
         }
     }
@@ -762,12 +761,16 @@ impl CheckedWindow {
     }
 }
 
+/// The number of the clock of the element at a byte.
+#[inline]
+fn element_of(start: u64) -> usize {
+    OfTarget::Elements as usize + (start / GRANULE_BYTES) as usize % ELEMENTS
+}
+
 /// The numbers of the clocks of elements.
 fn elements(part: ByteRun) -> impl Iterator<Item = usize> {
-    let first = (part.start / GRANULE_BYTES) as usize;
-    let granules = part.bytes.div_ceil(GRANULE_BYTES) as usize;
-    (0..granules.min(ELEMENTS))
-        .map(move |granule| OfTarget::Elements as usize + (first + granule) % ELEMENTS)
+    let granules = part.bytes.div_ceil(GRANULE_BYTES).min(ELEMENTS as u64);
+    (0..granules).map(move |granule| element_of(part.start + granule * GRANULE_BYTES))
 }
 
 /// The runs of bytes of a part that an operation accesses, and how to read them.

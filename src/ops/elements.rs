@@ -175,6 +175,7 @@ impl<'w> Communication<'w> {
         disp: u64,
     ) -> Option<T> {
         let element = self.elements(self.reach_at_once(target), disp, 1, buffers)?;
+        self.expect_element(target, disp);
         let operation = T::operation(op)?;
         // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
         let fetch = || unsafe { (operation.fetch)(element.cast(), origin) };
@@ -186,6 +187,14 @@ impl<'w> Communication<'w> {
         self.fetch_element_checked((call, op, at), &target, own, || {
             self.by_instructions(call, element.cast(), fetch)
         })
+    }
+
+    /// What the check of a job knows of an element that exists comes into the cache.
+    #[inline]
+    fn expect_element(self, target: Rank, disp: u64) {
+        if let Some((_, window)) = self.calls.check() {
+            window.expect_access(target.0, self.memory.start_of(target.0, disp));
+        }
     }
 
     /// [`Communication::update_slowly`] of a value, which fetches nothing.
@@ -413,7 +422,10 @@ impl<'w> Communication<'w> {
             let bytes = size_of::<T>();
             let reached = self.reach_at_once(target);
             let target = match self.elements(reached, disp, 1, places.map(<*const u8>::cast::<T>)) {
-                Some(element) => self.memory.mapped(target.0, disp, element.cast()),
+                Some(element) => {
+                    self.expect_element(target, disp);
+                    self.memory.mapped(target.0, disp, element.cast())
+                }
                 None => {
                     let Some(target) = self.target(call, target, disp, &(0..bytes as i64))? else {
                         return Ok(None);

@@ -185,6 +185,7 @@ impl<'w> Communication<'w> {
         let bytes = bytes.min(self.size_of(target).saturating_sub(target.start));
         let (mut act, mut done) = (Some(act), Ok(()));
         let mut once = || done = act.take().map_or(Ok(()), |act| act());
+        window.expect_access(target.rank, target.start);
         if !self.report_short((checker, window), &access, target, bytes, &mut once) {
             let described = (access, (sides, side), own);
             self.report_any((checker, window), target, described, delayed, &mut once)?;
@@ -203,7 +204,6 @@ impl<'w> Communication<'w> {
         bytes: u64,
         act: &mut dyn FnMut(),
     ) -> bool {
-        window.expect_access(target.rank, target.start);
         let waiter = self.calls.excluded();
         checker.settle(&waiter);
         let run = (ByteRun { start: target.start, bytes }, self.epoch_kind());

@@ -12,10 +12,15 @@ pub fn publish(words: &[Word64], clock: &[u64]) {
 /// Publishes a clock to words to which others may publish at the same time. The number `own` of the clock grows only
 /// here: others have no larger one, and what they raise its word to meanwhile is no more than this stores.
 pub fn raise(words: &[Word64], clock: &[u64], own: usize) {
+    raise_own(words, clock, own);
+    words.iter().zip(clock).for_each(|(word, clock)| raise_one(word, *clock));
+}
+
+/// [`raise`] of a clock of which all other numbers have been raised there before.
+pub fn raise_own(words: &[Word64], clock: &[u64], own: usize) {
     if let (Some(word), Some(number)) = (words.get(own), clock.get(own)) {
         word.store(*number);
     }
-    words.iter().zip(clock).for_each(|(word, clock)| raise_one(word, *clock));
 }
 
 /// Makes a word at least `value`.

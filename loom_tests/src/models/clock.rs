@@ -2,7 +2,7 @@
 
 use crate::explore::{BOUND_2, BOUND_3, Model};
 use crate::prim::{Fault, Word64, planted};
-use crate::sync::clock::{merge, publish, raise};
+use crate::sync::clock::{merge, publish, raise, raise_own};
 use crate::sync::{BarrierWords, Round, collective};
 use crate::world::{Job, each, passed, run};
 
@@ -40,23 +40,29 @@ fn known(ranks: usize, me: usize) -> Vec<u64> {
     clock
 }
 
-/// All ranks raise the same words; after a barrier each knows what all have known.
+/// All ranks raise the same words, and once more when their own number has grown; after a barrier each knows what all have
+/// known.
 fn raised(ranks: usize) {
     run(
         ranks,
         || world(ranks + 1),
         move |w, me| {
             let mut clock = known(ranks, me);
+            let mut raise_twice = || {
+                raise(&w.words, &clock, me);
+                clock[me] += 1;
+                raise_own(&w.words, &clock, me);
+            };
             if planted(Fault::ClockLate) {
                 pass_barrier(w, ranks);
-                raise(&w.words, &clock, me);
+                raise_twice();
             } else {
-                raise(&w.words, &clock, me);
+                raise_twice();
                 pass_barrier(w, ranks);
             }
             let mut learnt = 0;
             merge(&mut clock, &w.words, |_, _| learnt += 1);
-            let mut all = vec![2; ranks];
+            let mut all = vec![3; ranks];
             all.push(ranks as u64);
             assert_eq!(clock, all, "a clock is lost");
             assert!(learnt >= ranks - 1, "what was learnt");
