@@ -125,11 +125,16 @@ impl Universe {
     }
 
     /// For bindings of other languages, whose lines the callers' are: reports of this process's waits name the
-    /// line of the program that `find` returns, called in a wait that lasts long. `program`: the path of the program's
-    /// file, and what is added to its addresses where it is mapped; the launcher then finds the lines of
+    /// line of the program that `find` returns, called in a wait that lasts long. `caller` returns the address of the
+    /// present call in the program's code, if a line follows from it. `program`: the path of the program's file, and what
+    /// is added to its addresses where it is mapped; the launcher then finds the lines of
     /// [`CALLER`](crate::engine::CALLER). Local.
-    pub fn find_lines_by(&self, find: fn() -> Option<String>, program: Option<(u64, String)>) {
-        find_lines_by(find);
+    pub fn find_lines_by(
+        &self,
+        (find, caller): (fn() -> Option<String>, fn() -> Option<usize>),
+        program: Option<(u64, String)>,
+    ) {
+        find_lines_by(find, caller);
         if let Some((bias, path)) = program {
             self.world.context().set_program(bias, &path);
         }

@@ -67,7 +67,9 @@ impl Job {
         Request::table().prefer(universe.may_prefer());
         Request::settle();
         crate::datatype::prepare();
-        universe.find_lines_by(crate::line::of_program, crate::line::program());
+        use crate::line::{of_caller, of_program, program};
+        let of_calls = (of_program as fn() -> _, of_caller as fn() -> _);
+        universe.find_lines_by(of_calls, program());
         self.universe = Some(universe);
     }
 

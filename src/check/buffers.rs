@@ -13,7 +13,7 @@ use super::own::{watch_buffer, watch_no_buffers};
 use super::report::{self, Conflict, Reason, RecordedPair};
 use super::stores::StoredPage;
 use super::window::{AccessedBytes, ByteRun, CheckedWindow};
-use super::{AccessKind, CheckState, CheckedAccess, Checker, EpochKind, SITES};
+use super::{AccessKind, CallLine, CheckState, CheckedAccess, Checker, EpochKind, SITES};
 use crate::call::Call;
 use crate::prim::{Waiter, has_binding, line_by_binding};
 use crate::shm::{Span, is_known_here, read_all_here, read_here, read_span};
@@ -33,14 +33,28 @@ const FEW: usize = 16;
 /// A buffer of an operation in this process.
 #[derive(Clone)]
 pub(crate) struct OwnBuffer {
-    /// Address and bytes of each piece, ascending.
-    pub(crate) pieces: Vec<(usize, u64)>,
-    pub(crate) is_written: bool,
+    /// Address and bytes of each piece, ascending: of the first one, and of the others.
+    first: (usize, u64),
+    others: Vec<(usize, u64)>,
+    is_written: bool,
 }
 
 impl OwnBuffer {
+    /// Of one piece.
+    #[inline]
+    pub(crate) fn block(at: usize, bytes: u64, is_written: bool) -> OwnBuffer {
+        OwnBuffer { first: (at, bytes), others: Vec::new(), is_written }
+    }
+
+    /// Of these pieces, ascending.
+    pub(crate) fn of(mut pieces: Vec<(usize, u64)>, is_written: bool) -> OwnBuffer {
+        let first = if pieces.is_empty() { (0, 0) } else { pieces.remove(0) };
+        OwnBuffer { first, others: pieces, is_written }
+    }
+
     fn runs(&self) -> impl Iterator<Item = Range<usize>> {
-        self.pieces.iter().map(|(at, bytes)| *at..at + *bytes as usize)
+        let runs = std::iter::once(&self.first).chain(&self.others);
+        runs.filter(|(_, bytes)| *bytes != 0).map(|(at, bytes)| *at..*at + *bytes as usize)
     }
 }
 
@@ -288,9 +302,8 @@ impl CheckedWindow {
         let by_instructions = self.span_here(target).len() != 0;
         let slot = state.threads.current() as u32;
         for buffer in free {
-            let first = buffer.pieces.first().map_or(0, |(at, _)| *at);
             let window = self.name();
-            let of = PendingOperation { key, window, site, what, buffer: first, slot };
+            let of = PendingOperation { key, window, site, what, buffer: buffer.first.0, slot };
             let of = Arc::new(of);
             for run in buffer.runs() {
                 if !state.pending.add(&of, run, (buffer.is_written, by_instructions)) {
@@ -351,7 +364,8 @@ impl CheckedWindow {
         let judge = |stored: &[StoredPage]| {
             // The result is there already, and no store of the program.
             let stored = if access.kind == AccessKind::Result { &[] } else { stored };
-            self.judge((checker, waiter), (access, rank, line.as_deref()), &accessed, stored)
+            let line = CallLine { text: line.as_deref(), caller: None };
+            self.judge((checker, waiter), (access, rank, line), &accessed, stored)
         };
         self.act(waiter, (access.kind, rank), &accessed, judge, || ());
     }

@@ -82,6 +82,23 @@ pub(crate) struct CheckedAccess {
     pub(crate) at: &'static Location<'static>,
 }
 
+/// The line of an access, if a binding has found it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CallLine<'l> {
+    text: Option<&'l str>,
+    /// The address in the program's code that determines it.
+    caller: Option<usize>,
+}
+
+impl CallLine<'_> {
+    /// An address that determines the line, if one does.
+    #[inline]
+    fn address(&self, access: &CheckedAccess) -> Option<usize> {
+        let of_rust = || (self.text.is_none() && !has_binding()).then_some(access.at);
+        self.caller.or_else(|| of_rust().map(|at| ptr::from_ref(at).addr()))
+    }
+}
+
 impl CheckedAccess {
     /// A store of the program itself.
     fn store() -> CheckedAccess {
@@ -464,27 +481,29 @@ impl Checker {
         state: &mut CheckState,
         waiter: &Waiter<'_>,
         access: &CheckedAccess,
-        line: Option<&str>,
-    ) -> u32 {
-        if let Some(text) = line {
-            return self.text_of(state, waiter, text);
-        }
-        if has_binding() {
-            return 0;
-        }
-        let (at, address) = (access.at, ptr::from_ref(access.at).addr());
+        line: CallLine<'_>,
+    ) -> Option<u32> {
+        let Some(address) = line.address(access) else {
+            return Some(line.text.map_or(0, |text| self.text_of(state, waiter, text)));
+        };
         if state.latest_site.0 == address {
-            return state.latest_site.1;
+            return Some(state.latest_site.1);
         }
         if let Some(number) = state.sites.get(&address) {
             state.latest_site = (address, *number);
-            return *number;
+            return Some(*number);
         }
-        let line = Some((at.line(), at.column()));
-        let intern = || report::intern(&self.words, &self.sites, at.file(), line);
-        let number = self.exclusively(waiter, intern).unwrap_or_default();
+        let number = match line {
+            CallLine { text: Some(text), .. } => self.text_of(state, waiter, text),
+            CallLine { caller: Some(_), .. } => return None,
+            CallLine { .. } => {
+                let (at, line) = (access.at, Some((access.at.line(), access.at.column())));
+                let intern = || report::intern(&self.words, &self.sites, at.file(), line);
+                self.exclusively(waiter, intern).unwrap_or_default()
+            }
+        };
         state.sites.insert(address, number);
-        number
+        Some(number)
     }
 
     /// [`Checker::text`], of which most are known, without the lock.
@@ -513,29 +532,30 @@ impl Checker {
         (state, waiter): (&mut CheckState, &Waiter<'_>),
         ((window, target), at): ((u64, u32), u64),
         access: &CheckedAccess,
-        line: Option<&str>,
+        line: CallLine<'_>,
     ) -> Option<u32> {
         let (what, slot) = (access.word(), state.threads.current());
-        let call = RecentCall { at: ptr::from_ref(access.at).addr(), slot, window, target, what };
-        let is_alike = line.is_none() && !access.call.has_request();
-        match state.recent.find(&call).filter(|_| is_alike) {
+        let address = line.address(access).filter(|_| !access.call.has_request());
+        let call = RecentCall { at: address.unwrap_or_default(), slot, window, target, what };
+        match state.recent.find(&call).filter(|_| address.is_some()) {
             Some(number) => Some(number),
-            None => self.operation_of((state, waiter), (&call, at), access, (line, is_alike)),
+            None => self.operation_of((state, waiter), (&call, at), access, line),
         }
     }
 
-    /// [`Checker::operation`] of a call that is not remembered; `is_alike`: it may be from now on.
+    /// [`Checker::operation`] of a call that is not remembered. It is from now on, if its address is known.
     #[inline(never)]
     fn operation_of(
         &self,
         (state, waiter): (&mut CheckState, &Waiter<'_>),
         (call, at): (&RecentCall, u64),
         access: &CheckedAccess,
-        (line, is_alike): (Option<&str>, bool),
+        line: CallLine<'_>,
     ) -> Option<u32> {
         let RecentCall { slot, window, target, what, .. } = *call;
-        let (site, request) =
-            (self.site(state, waiter, access, line), state.requests.latest(access));
+        let is_alike = call.at != 0;
+        let site = self.site(state, waiter, access, line)?;
+        let request = state.requests.latest(access);
         let key = OpenKey { slot, window, target, site, what, request };
         let open = if access.kind.is_local() { &state.open_local } else { &state.open };
         if let Some(number) = open.find(&key) {

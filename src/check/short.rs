@@ -4,9 +4,9 @@
 use super::shadow::{BYTES, GRANULE_BYTES, Granule, Judging};
 use super::stores::divided;
 use super::window::{ByteRun, CheckedWindow, block_of};
-use super::{CheckState, CheckedAccess, Checker, EpochKind};
+use super::{CallLine, CheckState, CheckedAccess, Checker, EpochKind, OwnBuffer, report};
 use crate::call::Call;
-use crate::prim::{Waiter, has_binding};
+use crate::prim::{Waiter, caller_by_binding, has_binding};
 use crate::shm::{PageHead, PageWords, PartWords, copy_to_words, is_same};
 
 /// Bytes of a granule that has words of its own.
@@ -41,13 +41,17 @@ impl CheckedWindow {
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
         (access, target): (&CheckedAccess, u32),
-        (run, epoch): (ByteRun, EpochKind),
+        (run, epoch, buffers): (ByteRun, EpochKind, &[OwnBuffer]),
         act: &mut dyn FnMut(),
     ) -> bool {
         let Some(short) = self.short(checker, target, run, access.call) else { return false };
+        let (caller, mut new) = (caller_by_binding(), Vec::new());
+        if caller.is_none() && has_binding() {
+            return false;
+        }
         let lock = (run.start / PageWords::BYTES as u64) as usize % PartWords::LOCKS;
         // If the job ends, so does the check.
-        let Some(_alone) = self.begin_alone(&short.part.pages[lock], waiter) else {
+        let Some(alone) = self.begin_alone(&short.part.pages[lock], waiter) else {
             return false;
         };
         let (rests, hidden) = (short.part.rests.load() != 0, self.is_hidden(target));
@@ -55,7 +59,15 @@ impl CheckedWindow {
             || access.kind.updates() && self.is_asserted(target, epoch)
             || !short.is_alone()
             || !checker.with_state(|state| {
-                self.judge_short((checker, waiter, state), (access, target), &short)
+                let of = (checker, waiter, &mut *state);
+                let Some(site) = self.judge_short(of, (access, caller, target), &short) else {
+                    return false;
+                };
+                if !buffers.is_empty() {
+                    let of = (access, site, target);
+                    new = self.use_buffers((checker, waiter), state, of, buffers);
+                }
+                true
             })
         {
             return false;
@@ -63,6 +75,11 @@ impl CheckedWindow {
         act();
         if !access.kind.only_reads() && !hidden {
             self.copy_short(target, &short, rests);
+        }
+        drop(alone);
+        report::print(&new);
+        if !buffers.is_empty() {
+            self.access_buffers_in_parts((checker, waiter), (access, target), buffers);
         }
         true
     }
@@ -97,8 +114,7 @@ impl CheckedWindow {
         call: Call,
     ) -> Option<ShortRun<'_>> {
         let is_one = run.bytes != 0 && run.start % GRANULE_BYTES + run.bytes <= GRANULE_BYTES;
-        let is_plain = !has_binding() && !call.has_request();
-        if !is_one || !is_plain || checker.is_separate || self.has_overlaps.load() != 0 {
+        if !is_one || call.has_request() || checker.is_separate || self.has_overlaps.load() != 0 {
             return None;
         }
         let granule = self.granule(target, run.start / GRANULE_BYTES)?;
@@ -107,33 +123,30 @@ impl CheckedWindow {
         Some(ShortRun { run, part: &self.parts[target as usize], head, page, granule })
     }
 
-    /// [`CheckedWindow::judge`] of such an access. Returns whether it is recorded; otherwise nothing has changed. Under the lock
-    /// of the page.
+    /// [`CheckedWindow::judge`] of such an access, by that address of the program's code if a binding has found one. Returns the
+    /// number of its line if it is recorded; otherwise nothing has changed. Under the lock of the page.
     #[inline(always)]
     fn judge_short(
         &self,
         (checker, waiter, state): (&Checker, &Waiter<'_>, &mut CheckState),
-        (access, target): (&CheckedAccess, u32),
+        (access, caller, target): (&CheckedAccess, Option<usize>, u32),
         short: &ShortRun<'_>,
-    ) -> bool {
+    ) -> Option<u32> {
         let access = &CheckedAccess { op: self.op_of(access), ..*access };
         if state.recent.is_empty() {
             self.expect_raise(target, short.run.start);
         }
         let of = ((self.block, target), self.block);
-        let Some(number) = checker.operation((state, waiter), of, access, None) else {
-            return false;
-        };
+        let line = CallLine { text: None, caller };
+        let number = checker.operation((state, waiter), of, access, line)?;
         let CheckState { threads, forgotten, spare, .. } = state;
         let of = ((checker.rank, threads.clock()), (number, self.block));
         let judging = Judging::new(checker, of.0, of.1, access);
         let is_new = judging.access_element(short.granule, short.mask(), |number| {
             checker.forget_entry((forgotten, spare, waiter), number);
         });
-        match is_new {
-            None => return false,
-            Some(false) => {}
-            Some(true) => checker.operation_at(number).take_held(),
+        if is_new? {
+            checker.operation_at(number).take_held();
         }
         if access.kind.updates() {
             self.may_be_seen(checker, state, target);
@@ -141,6 +154,6 @@ impl CheckedWindow {
         if access.kind.is_accumulate() {
             self.updating_one((checker, state), target, short.run.start);
         }
-        true
+        Some(checker.operation_at(number).site.load())
     }
 }

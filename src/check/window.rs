@@ -20,10 +20,12 @@ use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
 use super::shadow::{AHEAD, Accessing, BYTES, FEW, GRANULE_BYTES, Granule, Granules, MORE, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, divided, divided_by, mask_of};
-use super::{AccessKind, CheckState, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer};
+use super::{
+    AccessKind, CallLine, CheckState, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer,
+};
 use crate::call::Call;
 use crate::error::Result;
-use crate::prim::{Waiter, Word32, Word64, expect_access, line_by_binding};
+use crate::prim::{Waiter, Word32, Word64, caller_by_binding, expect_access, line_by_binding};
 use crate::shm::{OriginWords, PageHead, PageWords, PartWords, PlacedSlice, Segment, Span};
 use crate::sync::LockType;
 use std::ops::Range;
@@ -820,7 +822,12 @@ impl CheckedWindow {
         let (mut act, mut done) = (Some(act), None);
         let mut once = || done = act.take().map(|act| act());
         let is_short = accessed.only_run().is_some_and(|run| {
-            self.access_short((checker, waiter), of, (run, accessed.epoch), &mut once)
+            self.access_short(
+                (checker, waiter),
+                of,
+                (run, accessed.epoch, &accessed.buffers),
+                &mut once,
+            )
         });
         if !is_short {
             self.access_any((checker, waiter), of, accessed, once);
@@ -855,9 +862,9 @@ impl CheckedWindow {
         act: impl FnOnce() -> R,
     ) -> R {
         // A binding may wait for locks of its language to find it.
-        let line = line_by_binding();
+        let (line, caller) = (line_by_binding(), caller_by_binding());
         let judge = |stored: &[StoredPage]| {
-            let of = (access, target, line.as_deref());
+            let of = (access, target, CallLine { text: line.as_deref(), caller });
             self.judge((checker, waiter), of, accessed, stored)
         };
         let done = self.act(waiter, (access.kind, target), accessed, judge, act);
@@ -949,7 +956,7 @@ impl CheckedWindow {
         (access, target, line): (&CheckedAccess, u32, &str),
         accessed: &AccessedBytes<'_>,
     ) {
-        let access = (access, target, Some(line));
+        let access = (access, target, CallLine { text: Some(line), caller: None });
         let judge = || self.judge((checker, waiter), access, accessed, &[]);
         let new = self.alone_at(waiter, target, &accessed.runs, judge);
         report::print(&new.unwrap_or_default());
@@ -969,7 +976,7 @@ impl CheckedWindow {
     pub(super) fn judge(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),
-        (access, target, line): (&CheckedAccess, u32, Option<&str>),
+        (access, target, line): (&CheckedAccess, u32, CallLine<'_>),
         accessed: &AccessedBytes<'_>,
         stored: &[StoredPage],
     ) -> Vec<Conflict> {

@@ -16,7 +16,7 @@
 use super::buffer::{Origin, load, store};
 use super::late::{LateOperation, Lateness};
 use super::layout::LocalLayout;
-use super::target::are_disjoint;
+use super::target::{are_disjoint, pending_buffers};
 use super::update::Update;
 use crate::call::Call;
 use crate::check::{AccessKind, CheckedAccess, CheckedWindow, Checker};
@@ -268,8 +268,9 @@ impl<'w> Communication<'w> {
             Some(Err(error)) => failed = Err(error),
             None => {}
         };
-        if !self.report_short(check, &access, target, bytes as u64, &mut once) {
-            let described = (access, ([TransferSide::Packed(bytes as u64)], 0), own);
+        let of = (bytes as u64, pending_buffers(own));
+        if let Some(buffers) = self.report_short(check, &access, target, of, &mut once) {
+            let described = (access, ([TransferSide::Packed(bytes as u64)], 0), buffers);
             let act = || {
                 self.report_updating(target, 0..bytes as i64);
                 once();

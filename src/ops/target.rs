@@ -29,6 +29,34 @@ pub(super) fn are_disjoint(a: *const u8, b: *const u8, bytes: usize) -> bool {
 thread_local! {
     /// Memory for the runs of an operation of a checked job.
     static RUNS: Cell<Vec<ByteRun>> = const { Cell::new(Vec::new()) };
+    /// The same for its buffers.
+    static BUFFERS: Cell<Vec<OwnBuffer>> = const { Cell::new(Vec::new()) };
+}
+
+/// The buffers of an operation in this process, if the program must not use them yet when its call returns.
+#[inline]
+pub(super) fn pending_buffers<'a>(
+    own: impl Iterator<Item = (LocalLayout<'a>, Direction)>,
+) -> Vec<OwnBuffer> {
+    if !has_binding() {
+        return Vec::new();
+    }
+    let mut buffers = BUFFERS.take();
+    buffers.extend(own.map(|(own, direction)| {
+        let is_written = direction == Direction::Get;
+        match own.layout.plain() {
+            Some(bytes) => OwnBuffer::block(own.zero.expose_provenance(), bytes as u64, is_written),
+            None => OwnBuffer::of(own.layout.pieces(own.zero), is_written),
+        }
+    }));
+    buffers
+}
+
+/// Those are not needed any more.
+#[inline]
+fn reuse(mut buffers: Vec<OwnBuffer>) {
+    buffers.clear();
+    BUFFERS.set(buffers);
 }
 
 /// An operation for the check of a job: see [`Communication::report`].
@@ -186,29 +214,36 @@ impl<'w> Communication<'w> {
         let (mut act, mut done) = (Some(act), Ok(()));
         let mut once = || done = act.take().map_or(Ok(()), |act| act());
         window.expect_access(target.rank, target.start);
-        if !self.report_short((checker, window), &access, target, bytes, &mut once) {
-            let described = (access, (sides, side), own);
+        let of = (bytes, pending_buffers(own));
+        if let Some(buffers) = self.report_short((checker, window), &access, target, of, &mut once)
+        {
+            let described = (access, (sides, side), buffers);
             self.report_any((checker, window), target, described, delayed, &mut once)?;
         }
         done
     }
 
     /// [`Communication::report`] of an operation on that many bytes of a target in a checked job, if it is a short one
-    /// ([`CheckedWindow::access_short`]). Returns whether it is done.
+    /// ([`CheckedWindow::access_short`]). If it is not done, its buffers are returned.
     #[inline]
     pub(super) fn report_short(
         self,
         (checker, window): (&'w Checker, &'w CheckedWindow),
         access: &CheckedAccess,
         target: &Target<'_>,
-        bytes: u64,
+        (bytes, buffers): (u64, Vec<OwnBuffer>),
         act: &mut dyn FnMut(),
-    ) -> bool {
+    ) -> Option<Vec<OwnBuffer>> {
         let waiter = self.calls.excluded();
         checker.settle(&waiter);
-        let run = (ByteRun { start: target.start, bytes }, self.epoch_kind());
-        self.memory.late_parts().is_none()
-            && window.access_short((checker, &waiter), (access, target.rank), run, act)
+        let run = (ByteRun { start: target.start, bytes }, self.epoch_kind(), &*buffers);
+        let is_done = self.memory.late_parts().is_none()
+            && window.access_short((checker, &waiter), (access, target.rank), run, act);
+        if !is_done {
+            return Some(buffers);
+        }
+        reuse(buffers);
+        None
     }
 
     /// How operations reach their targets.
@@ -228,24 +263,15 @@ impl<'w> Communication<'w> {
 
     /// [`Communication::report`] of any operation in a checked job, after [`Communication::report_short`].
     #[inline(never)]
-    pub(super) fn report_any<'a, const N: usize>(
+    pub(super) fn report_any<const N: usize>(
         self,
         (checker, window): (&'w Checker, &'w CheckedWindow),
         target: &Target<'_>,
-        (access, (sides, side), own): Described<
-            '_,
-            N,
-            impl Iterator<Item = (LocalLayout<'a>, Direction)>,
-        >,
+        (access, (sides, side), buffers): Described<'_, N, Vec<OwnBuffer>>,
         delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
         act: impl FnOnce(),
     ) -> Result<()> {
         let read = self.reading(access.call, target);
-        let buffer = |(own, direction): (LocalLayout<'_>, _)| OwnBuffer {
-            pieces: own.layout.pieces(own.zero),
-            is_written: direction == Direction::Get,
-        };
-        let buffers = if has_binding() { own.map(buffer).collect() } else { Vec::new() };
         let (epoch, size) = (self.epoch_kind(), self.size_of(target));
         let mut accessed =
             AccessedBytes { runs: RUNS.take(), read: &read, buffers, epoch, buffer_of: None };
@@ -263,6 +289,7 @@ impl<'w> Communication<'w> {
             window.access_any((checker, &waiter), of, &accessed, act);
             accessed.runs.clear();
             RUNS.set(accessed.runs);
+            reuse(accessed.buffers);
             return Ok(());
         };
         if let Some(operation) = delayed(&Lateness { parts, checker }) {

@@ -182,15 +182,19 @@ const SET_WORDS: usize = 16;
 
 /// How a binding for another language finds the program's line of the present call, because the callers' lines
 /// are its own.
-static BINDING: OnceLock<FindLine> = OnceLock::new();
+static BINDING: OnceLock<(FindLine, FindCaller)> = OnceLock::new();
 
 /// The line of the program that made the present call: `app.c:118`.
 pub type FindLine = fn() -> Option<String>;
 
+/// The address in the program's code to which the present call returns, if a line follows from it: the same address has
+/// the same line.
+pub type FindCaller = fn() -> Option<usize>;
+
 /// From now on, a rank that has slept for long records the line that `find` returns, and no line before.
 #[allow(dead_code, reason = "no model has a binding")]
-pub fn find_lines_by(find: FindLine) {
-    let _ = BINDING.set(find);
+pub fn find_lines_by(find: FindLine, caller: FindCaller) {
+    let _ = BINDING.set((find, caller));
 }
 
 /// Whether [`find_lines_by`] was called.
@@ -202,7 +206,13 @@ pub fn has_binding() -> bool {
 /// The line that a binding finds for the present call, if there is a binding.
 #[allow(dead_code, reason = "no model has a binding")]
 pub fn line_by_binding() -> Option<String> {
-    BINDING.get().and_then(|find| find())
+    BINDING.get().and_then(|(find, _)| find())
+}
+
+/// The address by which a binding finds that line, if there is a binding and it does.
+#[allow(dead_code, reason = "no model has a binding")]
+pub fn caller_by_binding() -> Option<usize> {
+    BINDING.get().and_then(|(_, caller)| caller())
 }
 
 /// A set of ranks: one bit for each of 1,024 consecutive ranks or, for a wider range, up to 32 runs.
@@ -444,7 +454,7 @@ impl<'a> Asleep<'a> {
         }
         describe(record);
         if self.sleep.looks == 0
-            && let Some(find) = BINDING.get()
+            && let Some((find, _)) = BINDING.get()
         {
             record.set_place(&end_of(&find().unwrap_or_default()));
         }

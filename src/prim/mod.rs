@@ -41,8 +41,8 @@ use native as machine;
 use simulated as machine;
 
 pub use account::{
-    Account, Awaited, AwaitedKind, AwaitedRead, AwaitedWords, Sleep, WaitRecord, find_lines_by,
-    has_binding, line_by_binding,
+    Account, Awaited, AwaitedKind, AwaitedRead, AwaitedWords, Sleep, WaitRecord, caller_by_binding,
+    find_lines_by, has_binding, line_by_binding,
 };
 #[cfg(not(any(loom, simulated)))]
 pub use clock::event_time;
