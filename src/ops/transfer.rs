@@ -503,9 +503,10 @@ impl<'w> Communication<'w> {
             }
             _ => Recording::Nothing,
         };
-        let moved = self.move_between(transfer, target);
+        // Not moved as a whole: that would wait until the bytes before it are in the cache.
+        let failed = self.move_between(transfer, target).err();
         recording.end();
-        moved
+        failed.map_or(Ok(()), Err)
     }
 
     /// Moves checked bytes, for any kind of target.
