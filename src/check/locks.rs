@@ -8,7 +8,6 @@
 //!    the first lock.
 
 use super::SITES;
-use super::stores::in_one_page;
 use super::window::{ByteRun, CheckedWindow};
 use crate::prim::Waiter;
 use crate::shm::{PageWords, PartWords};
@@ -106,11 +105,11 @@ impl CheckedWindow {
 /// A bit for each lock of the pages that some runs lie in.
 fn locks_of(runs: &[ByteRun]) -> u32 {
     let (page, locks) = (PageWords::BYTES as u64, PartWords::LOCKS as u64);
-    if let Some(run) = in_one_page(runs) {
-        return 1 << (run.start / page % locks);
-    }
     let of_run = |set: u32, run: &ByteRun| {
         let (first, last) = (run.start / page, (run.start + run.bytes.max(1) - 1) / page);
+        if first == last {
+            return set | 1 << (first % locks);
+        }
         let pages = first..=last.min(first + locks - 1);
         pages.fold(set, |set, page| set | 1 << (page % locks))
     };

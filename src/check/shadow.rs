@@ -289,10 +289,11 @@ impl<'c> Accessing<'c> {
         done
     }
 
-    /// [`Accessing::access`] of all bytes of granules that have words together, if these are the same as at an access before, which
-    /// conflicted with nothing. Returns whether they are.
+    /// [`Accessing::access`] of all bytes of granules that have words together, one of some, if these are the same as at an access
+    /// before, which conflicted with nothing. Returns whether they are.
     #[inline]
-    pub(super) fn access_alike(&mut self, words: Granule<'_>) -> bool {
+    pub(super) fn access_alike(&mut self, all: Granules<'_>, at: usize) -> bool {
+        let Some(words) = all.at(at) else { return false };
         let AlikeWords { before, after, times } = &mut self.alike;
         let are_alike = are_same(&words.entries(), before);
         if are_alike {

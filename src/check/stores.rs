@@ -24,7 +24,7 @@
 
 use super::report::{self, Conflict, FoundConflict};
 use super::shadow::{Accessing, GRANULE_BYTES};
-use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES, blocks_of, whole_of};
+use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES, whole_of};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
@@ -478,8 +478,7 @@ impl CheckedWindow {
         (page, bits): (usize, &Bits),
         found: &mut Vec<FoundConflict>,
     ) {
-        let (head, blocks) =
-            (&self.heads_of(target)[page], blocks_of(&self.pages_of(target)[page]));
+        let (head, blocks) = (&self.heads_of(target)[page], self.blocks_of((target, page)));
         let (has_blocks, has_granules) = (head.has_blocks.load() != 0, head.has_granules.load());
         for (at, mask) in masks(bits) {
             let (granule, block) = ((page * WORDS + at) as u64, at / GRANULES);
@@ -807,7 +806,6 @@ mod tests {
             let bytes = &bytes[..bytes.len().min(PageWords::BYTES - from)];
             let page = PageWords {
                 bytes: std::array::from_fn(|_| std::array::from_fn(|_| Word64::default())),
-                few: std::array::from_fn(|_| std::array::from_fn(|_| Word32::default())),
                 more: std::array::from_fn(|_| std::array::from_fn(|_| Word32::default())),
                 copy: std::array::from_fn(|_| Word64::default()),
             };

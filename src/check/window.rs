@@ -193,7 +193,7 @@ impl TablePlaces {
 }
 
 /// How many runs before an access the words of its first block do.
-const RUNS_AHEAD: usize = 4;
+const RUNS_AHEAD: usize = 8;
 
 /// Bytes of the words of a granule.
 const SHADOW_BYTES: u64 = WORDS as u64 * 4;
@@ -219,14 +219,51 @@ pub(super) fn whole_of(head: &PageHead) -> Granule<'_> {
 
 /// Those of each block of a page.
 #[inline]
-pub(super) fn blocks_of(page: &PageWords) -> Granules<'_> {
-    Granules { few: &page.few, more: &page.more }
+fn blocks_of<'w>(head: &'w PageHead, page: &'w PageWords) -> Granules<'w> {
+    Granules { few: &head.blocks, more: &page.more }
 }
 
-/// Those of a block.
+/// The words of the block of a byte come into the cache, and the head of its page.
 #[inline]
-fn block_at(page: &PageWords, block: usize) -> Granule<'_> {
-    Granule { few: &page.few[block], more: &page.more[block] }
+fn expect_block(heads: &[PageHead], start: u64) {
+    if let Some(head) = heads.get(divided(start).0) {
+        head.is_accessed.expect_read();
+        head.blocks[block_of(start)][0].expect_update();
+    }
+}
+
+/// Accesses the first of some runs of a part, block by block, as long as the words of the blocks are those that another block
+/// had before. Returns how many runs that were, and what is left of the next one. A whole page has words of its own, and is left
+/// to the caller. Not inlined there: the loop would have too few registers.
+#[inline(never)]
+fn touch_alike(
+    accessing: &mut Accessing<'_>,
+    (heads, pages): (&[PageHead], &[PageWords]),
+    runs: &[ByteRun],
+) -> (usize, Option<ByteRun>) {
+    const UNIT: u64 = PageWords::BLOCK_BYTES as u64;
+    for (at, run) in runs.iter().enumerate() {
+        if let Some(later) = runs.get(at + RUNS_AHEAD) {
+            expect_block(heads, later.start);
+        }
+        let is_long = run.bytes >= PageWords::BYTES as u64;
+        let mut left = *run;
+        while left.bytes >= UNIT && left.start % UNIT == 0 && !is_long {
+            let ((page, _), block) = (divided(left.start), block_of(left.start));
+            let (Some(head), Some(page)) = (heads.get(page), pages.get(page)) else { break };
+            let is_alike = head.has_only_entries()
+                && !head.is_divided(block)
+                && accessing.access_alike(blocks_of(head, page), block);
+            if !is_alike {
+                break;
+            }
+            left = ByteRun { start: left.start + UNIT, bytes: left.bytes - UNIT };
+        }
+        if left.bytes != 0 {
+            return (at, Some(left));
+        }
+    }
+    (runs.len(), None)
 }
 
 /// Accesses all bytes of a run of granules that have words together, and of the runs of as many bytes behind it, as long as
@@ -270,6 +307,8 @@ impl CheckedWindow {
         let parts = shadow_end.checked_next_multiple_of(align).unwrap_or(u64::MAX);
         let origins = parts.saturating_add(ranks as u64 * size_of::<PartWords>() as u64);
         let heads = origins.saturating_add((ranks * ranks * size_of::<OriginWords>()) as u64);
+        let heads =
+            heads.checked_next_multiple_of(align_of::<PageHead>() as u64).unwrap_or(u64::MAX);
         let bytes = |size: usize| pages.saturating_mul(size as u64);
         let pages_start = heads.saturating_add(bytes(size_of::<PageHead>()));
         let end = pages_start.saturating_add(bytes(size_of::<PageWords>()));
@@ -400,6 +439,12 @@ impl CheckedWindow {
     #[inline]
     pub(super) fn pages_of(&self, target: u32) -> &[PageWords] {
         &self.tables[target as usize].pages
+    }
+
+    /// The words of each block of a page.
+    #[inline]
+    pub(super) fn blocks_of(&self, (target, page): (u32, usize)) -> Granules<'_> {
+        blocks_of(&self.heads_of(target)[page], &self.pages_of(target)[page])
     }
 
     /// Their heads.
@@ -861,6 +906,9 @@ impl CheckedWindow {
         accessed: &AccessedBytes<'_>,
         act: impl FnOnce() -> R,
     ) -> R {
+        for run in accessed.runs.iter().take(RUNS_AHEAD) {
+            expect_block(self.heads_of(target), run.start);
+        }
         // A binding may wait for locks of its language to find it.
         let (line, caller) = (line_by_binding(), caller_by_binding());
         let judge = |stored: &[StoredPage]| {
@@ -1041,44 +1089,13 @@ impl CheckedWindow {
         runs: &[ByteRun],
         found: &mut Vec<FoundConflict>,
     ) {
-        for (at, run) in runs.iter().enumerate() {
-            if let Some(later) = runs.get(at + RUNS_AHEAD) {
-                self.expect_block(target, later.start);
-            }
-            let run = self.touch_alike(accessing, target, *run);
-            if run.bytes != 0 {
-                self.touch_pages(accessing, target, run, found);
-                self.touch(accessing, target, run, found);
-            }
+        let (pages, mut left) = ((self.heads_of(target), self.pages_of(target)), runs);
+        loop {
+            let (done, Some(run)) = touch_alike(accessing, pages, left) else { return };
+            left = &left[done + 1..];
+            self.touch_pages(accessing, target, run, found);
+            self.touch(accessing, target, run, found);
         }
-    }
-
-    /// The words of the block of a byte come into the cache.
-    #[inline]
-    fn expect_block(&self, target: u32, start: u64) {
-        if let Some(page) = self.pages_of(target).get(divided(start).0) {
-            page.few[block_of(start)][0].expect_update();
-        }
-    }
-
-    /// Accesses the first bytes of a run of a part, block by block, as long as the words of the blocks are those that another
-    /// block had before. Returns the bytes behind them. A whole page has words of its own, and is left to the caller.
-    #[inline]
-    fn touch_alike(&self, accessing: &mut Accessing<'_>, target: u32, part: ByteRun) -> ByteRun {
-        const UNIT: u64 = PageWords::BLOCK_BYTES as u64;
-        let (mut run, whole) = (part, PageWords::BYTES as u64);
-        while run.bytes >= UNIT && run.start % UNIT == 0 && part.bytes < whole {
-            let ((page, _), block) = (divided(run.start), block_of(run.start));
-            let Some(head) = self.heads_of(target).get(page) else { break };
-            if !head.has_only_entries()
-                || head.is_divided(block)
-                || !accessing.access_alike(block_at(&self.pages_of(target)[page], block))
-            {
-                break;
-            }
-            run = ByteRun { start: run.start + UNIT, bytes: run.bytes - UNIT };
-        }
-        run
     }
 
     /// Accesses a run of bytes, page by page where the part has heads of pages.
@@ -1134,8 +1151,8 @@ impl CheckedWindow {
                 if let Some(before) = divided.take() {
                     self.touch_divided(accessing, (target, page), before, found);
                 }
-                let words = block_at(&self.pages_of(target)[page], block);
-                touch_whole(accessing, std::iter::once(words), run, found);
+                let words = self.blocks_of((target, page)).at(block);
+                touch_whole(accessing, words.into_iter(), run, found);
                 continue;
             }
             self.divide_block(accessing, (target, page), block);
@@ -1170,7 +1187,7 @@ impl CheckedWindow {
         let head = &self.heads_of(target)[page];
         if head.has_blocks.load() == 0 {
             head.has_blocks.store(1);
-            accessing.divide(whole_of(head), blocks_of(&self.pages_of(target)[page]));
+            accessing.divide(whole_of(head), self.blocks_of((target, page)));
         }
     }
 
@@ -1186,15 +1203,17 @@ impl CheckedWindow {
             return;
         }
         has_granules.store(has_granules.load() | 1 << block);
-        if let Some(granules) = self.granules(target, granules_of(page, block)) {
-            accessing.divide(block_at(&self.pages_of(target)[page], block), granules);
+        let whole = self.blocks_of((target, page)).at(block);
+        if let Some((whole, granules)) = whole.zip(self.granules(target, granules_of(page, block)))
+        {
+            accessing.divide(whole, granules);
         }
     }
 
     /// If all blocks of a page have the same entries, the page has them instead.
     fn unite(&self, accessing: &mut Accessing<'_>, (target, page): (u32, usize)) {
-        let (head, page) = (&self.heads_of(target)[page], &self.pages_of(target)[page]);
-        if head.has_granules.load() == 0 && accessing.unite(blocks_of(page), whole_of(head)) {
+        let (head, blocks) = (&self.heads_of(target)[page], self.blocks_of((target, page)));
+        if head.has_granules.load() == 0 && accessing.unite(blocks, whole_of(head)) {
             head.has_blocks.store(0);
         }
     }
@@ -1207,8 +1226,8 @@ impl CheckedWindow {
         block: usize,
     ) {
         let has_granules = &self.heads_of(target)[page].has_granules;
-        let whole = block_at(&self.pages_of(target)[page], block);
-        if let Some(granules) = self.granules(target, granules_of(page, block))
+        let whole = self.blocks_of((target, page)).at(block);
+        if let Some((granules, whole)) = self.granules(target, granules_of(page, block)).zip(whole)
             && accessing.unite(granules, whole)
         {
             has_granules.store(has_granules.load() & !(1 << block));

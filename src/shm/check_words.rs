@@ -260,8 +260,9 @@ pub(crate) struct HeldWords {
     pub(crate) released: Word64,
 }
 
-/// What most operations need to know of a page of a part. Heads lie together, so that they stay in the cache.
-#[repr(C)]
+/// What most operations need to know of a page of a part. Heads lie together, so that they stay in the cache, and their memory
+/// pages in that of addresses.
+#[repr(C, align(64))]
 pub(crate) struct PageHead {
     /// 1 when an operation has accessed the page.
     pub(crate) is_accessed: Word32,
@@ -276,7 +277,9 @@ pub(crate) struct PageHead {
     pub(crate) more: [Word32; PageWords::MORE],
     /// 1 when an operation has written to the page, and not to its copy, while its owner rests.
     pub(crate) is_stale: Word32,
-    pub(crate) _unused: Word32,
+    pub(crate) _unused: [Word32; 5],
+    /// For each block the first words of its granules; the others are in [`PageWords`].
+    pub(crate) blocks: [[Word32; PageWords::FEW]; PageWords::BLOCKS],
 }
 
 impl PageHead {
@@ -300,8 +303,7 @@ impl PageHead {
 pub(crate) struct PageWords {
     /// For each operation that stands for stores the bytes that it has changed, a bit for each.
     pub(crate) bytes: [[Word64; PageWords::WORDS / 8]; PageWords::RECORDS],
-    /// For each block the words of its granules, as those of [`PageHead`].
-    pub(crate) few: [[Word32; PageWords::FEW]; PageWords::BLOCKS],
+    /// For each block the words of its granules that are not in [`PageHead`].
     pub(crate) more: [[Word32; PageWords::MORE]; PageWords::BLOCKS],
     /// The contents, as operations and the stores that are known have left them.
     pub(crate) copy: [Word64; PageWords::WORDS],
