@@ -18,7 +18,7 @@ use crate::call::Call;
 use crate::prim::{Waiter, has_binding, line_by_binding};
 use crate::shm::{Span, is_known_here, read_all_here, read_here, read_span};
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeBounds};
 use std::sync::Arc;
 
 /// Bytes of a buffer that are compared together.
@@ -27,6 +27,8 @@ const PIECE: usize = 4096;
 const MOST_TOGETHER: usize = 256;
 /// Pieces that are remembered.
 const MOST_PIECES: usize = 1 << 14;
+/// Pieces that are searched one by one; more are found by their addresses.
+const SEARCHED: usize = 8;
 /// Bytes that a piece has itself.
 const FEW: usize = 16;
 
@@ -61,17 +63,55 @@ impl OwnBuffer {
 /// The buffers of operations that are not complete in this process.
 #[derive(Default)]
 pub(super) struct PendingBuffers {
-    /// By the address of their first bytes, and by a number.
-    pieces: BTreeMap<(usize, u64), PendingPiece>,
+    pieces: PendingPieces,
     issued: u64,
     /// Since there were none: the bytes of the longest piece, and whether an operation writes one.
     longest: usize,
     has_written: bool,
 }
 
+/// The address of a piece's first byte, and a number.
+type PieceKey = (usize, u64);
+
+/// Pieces of buffers. Mostly there are few.
+#[derive(Default)]
+struct PendingPieces {
+    few: Vec<(PieceKey, PendingPiece)>,
+    others: BTreeMap<PieceKey, PendingPiece>,
+}
+
+impl PendingPieces {
+    fn is_empty(&self) -> bool {
+        self.few.is_empty() && self.others.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.few.len() + self.others.len()
+    }
+
+    fn add(&mut self, key: PieceKey, piece: PendingPiece) {
+        match self.few.len() < SEARCHED {
+            true => self.few.push((key, piece)),
+            false => drop(self.others.insert(key, piece)),
+        }
+    }
+
+    /// Removes those of which `is_one` holds, which have such keys.
+    fn take<'p>(
+        &'p mut self,
+        keys: impl RangeBounds<PieceKey> + 'p,
+        is_one: &'p impl Fn(&PieceKey, &PendingPiece) -> bool,
+    ) -> impl Iterator<Item = (PieceKey, PendingPiece)> + 'p {
+        let few = self.few.extract_if(.., |(key, piece)| is_one(key, piece));
+        few.chain(self.others.extract_if(keys, |key, piece| is_one(key, piece)))
+    }
+}
+
 /// A piece of a buffer, of at most [`PIECE`] bytes.
 struct PendingPiece {
     of: Arc<PendingOperation>,
+    /// The address of the buffer's first byte.
+    buffer: usize,
     end: usize,
     contents: PieceContents,
 }
@@ -103,8 +143,6 @@ pub(super) struct PendingOperation {
     window: Arc<str>,
     site: u32,
     what: u32,
-    /// The address of the buffer's first byte.
-    buffer: usize,
     /// Of the thread that has issued it.
     slot: u32,
 }
@@ -140,7 +178,7 @@ pub(super) struct FoundBuffer {
 
 impl FoundBuffer {
     fn new(piece: &PendingPiece, bytes: Range<usize>) -> FoundBuffer {
-        let by = |at: usize| (at - piece.of.buffer) as u64;
+        let by = |at: usize| (at - piece.buffer) as u64;
         FoundBuffer { of: piece.of.clone(), bytes: by(bytes.start)..by(bytes.end) }
     }
 }
@@ -152,28 +190,23 @@ impl PendingBuffers {
         if self.pieces.is_empty() || !(is_written || self.has_written) {
             return Vec::new();
         }
-        let from = (bytes.start.saturating_sub(self.longest), 0);
-        let near = self.pieces.range(from..(bytes.end, 0));
-        let conflicts = |(start, _): &(usize, u64), piece: &PendingPiece| {
+        let near = (bytes.start.saturating_sub(self.longest), 0)..(bytes.end, 0);
+        let conflicts = |(start, _): &PieceKey, piece: &PendingPiece| {
             piece.end > bytes.start
                 && *start < bytes.end
                 && (is_written || piece.contents().is_none())
         };
-        let keys: Vec<_> =
-            near.filter(|(key, piece)| conflicts(key, piece)).map(|(key, _)| *key).collect();
-        let found = |key: (usize, u64)| {
-            let piece = self.pieces.remove(&key)?;
-            let shared = key.0.max(bytes.start)..piece.end.min(bytes.end);
-            Some(FoundBuffer::new(&piece, shared))
+        let found = |((start, _), piece): (PieceKey, PendingPiece)| {
+            FoundBuffer::new(&piece, start.max(bytes.start)..piece.end.min(bytes.end))
         };
-        keys.into_iter().filter_map(found).collect()
+        self.pieces.take(near, &conflicts).map(found).collect()
     }
 
     /// Remembers a run of bytes, which the operation reads by instructions or by the kernel; returns whether all of it is
     /// compared from now on.
     fn add(
         &mut self,
-        of: &Arc<PendingOperation>,
+        (of, buffer): (&Arc<PendingOperation>, usize),
         run: Range<usize>,
         (is_written, by_instructions): (bool, bool),
     ) -> bool {
@@ -210,8 +243,8 @@ impl PendingBuffers {
             };
             self.longest = self.longest.max(piece.len());
             self.has_written |= is_written;
-            let key = (piece.start, self.issued);
-            self.pieces.insert(key, PendingPiece { of: of.clone(), end: piece.end, contents });
+            let (key, of) = ((piece.start, self.issued), of.clone());
+            self.pieces.add(key, PendingPiece { of, buffer, end: piece.end, contents });
         }
         watch_buffer(&bytes);
         bytes == run
@@ -222,7 +255,8 @@ impl PendingBuffers {
         if self.pieces.is_empty() {
             return Vec::new();
         }
-        let done = self.pieces.extract_if(.., |_, piece| is_one(&piece.of.key));
+        let is_done = |_: &PieceKey, piece: &PendingPiece| is_one(&piece.of.key);
+        let done = self.pieces.take(.., &is_done);
         // What is there without doubt needs no kernel.
         let is_known = |start: usize, piece: &PendingPiece| {
             piece.contents().is_none_or(|contents| is_known_here(start, contents))
@@ -300,13 +334,12 @@ impl CheckedWindow {
         let request = state.requests.latest(access);
         let key = PendingKey { window: self.block, target, request };
         let by_instructions = self.span_here(target).len() != 0;
-        let slot = state.threads.current() as u32;
+        let (window, slot) = (self.name(), state.threads.current() as u32);
+        let of = Arc::new(PendingOperation { key, window, site, what, slot });
         for buffer in free {
-            let window = self.name();
-            let of = PendingOperation { key, window, site, what, buffer: buffer.first.0, slot };
-            let of = Arc::new(of);
+            let of = (&of, buffer.first.0);
             for run in buffer.runs() {
-                if !state.pending.add(&of, run, (buffer.is_written, by_instructions)) {
+                if !state.pending.add(of, run, (buffer.is_written, by_instructions)) {
                     checker.words.is_full.store(1);
                 }
             }

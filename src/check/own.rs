@@ -23,8 +23,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 /// Runs that are collected at the same time: those of a loop with some dozen accesses.
 const RUNS: usize = 128;
-/// Words of the set of pages with buffers. Pages with the same remainder share a bit.
-const PAGE_WORDS: usize = 1024;
+/// Words for pages with buffers. Pages with the same remainder share one.
+const PAGE_WORDS: usize = 1 << 16;
 const PAGE_SHIFT: u32 = 12;
 
 /// The addresses that the check looks at; none in a job that is not checked.
@@ -34,8 +34,10 @@ static WATCHED: OnceLock<WatchedMemory> = OnceLock::new();
 struct WatchedMemory {
     parts: WatchedRange,
     buffers: WatchedRange,
-    /// Pages with buffers.
-    pages: Box<[Word64]>,
+    /// For each page the `generation` in which an operation has had a buffer there.
+    pages: Box<[Word32]>,
+    /// One more whenever no operation uses a buffer.
+    generation: Word32,
     runs: Arc<[BiasedMutex<OwnRuns>]>,
 }
 
@@ -70,7 +72,7 @@ impl WatchedRange {
 
 fn pages_of(bytes: &Range<usize>) -> impl Iterator<Item = usize> {
     let pages = bytes.start >> PAGE_SHIFT..=bytes.end.saturating_sub(1) >> PAGE_SHIFT;
-    pages.take(PAGE_WORDS * 64).map(|page| page % (PAGE_WORDS * 64))
+    pages.take(PAGE_WORDS).map(|page| page % PAGE_WORDS)
 }
 
 impl WatchedMemory {
@@ -81,7 +83,8 @@ impl WatchedMemory {
 
     #[inline(never)]
     fn has_buffer_page(&self, bytes: &Range<usize>) -> bool {
-        let is_there = |page: usize| self.pages[page / 64].load() >> (page % 64) & 1 == 1;
+        let generation = self.generation.load();
+        let is_there = |page: usize| self.pages[page].load() == generation;
         pages_of(bytes).any(is_there)
     }
 }
@@ -118,8 +121,7 @@ pub(super) fn watch_buffer(bytes: &Range<usize>) {
     let Some(watched) = WATCHED.get() else { return };
     watched.buffers.add(bytes);
     for page in pages_of(bytes) {
-        let word = &watched.pages[page / 64];
-        word.store(word.load() | 1 << (page % 64));
+        watched.pages[page].store(watched.generation.load());
     }
 }
 
@@ -129,7 +131,7 @@ pub(super) fn watch_no_buffers() {
         return;
     };
     watched.buffers.clear();
-    watched.pages.iter().for_each(|word| word.store(0));
+    watched.generation.store(watched.generation.load().wrapping_add(1));
 }
 
 /// The program's own accesses.
@@ -299,13 +301,19 @@ impl OwnRun {
 impl Checker {
     /// The parts of a window that this process has are looked at from now on.
     pub(super) fn watch_parts(&self, window: &Arc<CheckedWindow>) {
-        let pages = || (0..PAGE_WORDS).map(|_| Word64::default()).collect();
+        let pages = || (0..PAGE_WORDS).map(|_| Word32::default()).collect();
+        let generation = || {
+            let first = Word32::default();
+            first.store(1);
+            first
+        };
         let new = || WatchedRange::new();
         let runs = || self.own_accesses.runs.clone();
         let watched = WATCHED.get_or_init(|| WatchedMemory {
             parts: new(),
             buffers: new(),
             pages: pages(),
+            generation: generation(),
             runs: runs(),
         });
         let mut parts = self.own_accesses.parts.write().unwrap_or_else(PoisonError::into_inner);

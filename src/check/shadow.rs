@@ -742,7 +742,7 @@ impl<'c> Judging<'c> {
 
     /// How the operation of an entry stands to this one.
     #[inline(always)]
-    fn judge(&self, number: u32) -> Judgement {
+    pub(super) fn judge(&self, number: u32) -> Judgement {
         let operation = self.checker.operation_at(number);
         let what = operation.what.load();
         let kind = kind_of(operation);

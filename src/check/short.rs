@@ -19,10 +19,10 @@ pub(super) struct ShortRun<'w> {
 }
 
 impl ShortRun<'_> {
-    /// Whether only the granule's words say what was there before. Under the lock of the page.
+    /// Whether only the granule's words, and stores of the page, say what was there before. Under the lock of the page.
     #[inline]
     fn is_alone(&self) -> bool {
-        self.head.has_only_entries() && self.head.is_divided(block_of(self.run.start))
+        self.head.has_entries() && self.head.is_divided(block_of(self.run.start))
     }
 
     /// The bytes of the granule.
@@ -142,6 +142,10 @@ impl CheckedWindow {
         let CheckState { threads, forgotten, spare, .. } = state;
         let of = ((checker.rank, threads.clock()), (number, self.block));
         let judging = Judging::new(checker, of.0, of.1, access);
+        let conflicts = |store: u32| store != 0 && judging.judge(store).found.is_some();
+        if short.head.stores().into_iter().any(conflicts) {
+            return None;
+        }
         let is_new = judging.access_element(short.granule, short.mask(), |number| {
             checker.forget_entry((forgotten, spare, waiter), number);
         });

@@ -286,9 +286,19 @@ impl PageHead {
     /// Whether the page has been accessed, and only the words of its blocks and granules say by what: no store is recorded.
     #[inline]
     pub(crate) fn has_only_entries(&self) -> bool {
-        let [first, second, third] = self.numbers.each_ref().map(Word32::load);
-        let stores = first | second | third;
-        self.is_accessed.load() != 0 && self.has_blocks.load() != 0 && stores == 0
+        self.has_entries() && self.stores() == [0; PageWords::RECORDS]
+    }
+
+    /// The same, beside the stores that are recorded.
+    #[inline]
+    pub(crate) fn has_entries(&self) -> bool {
+        self.is_accessed.load() != 0 && self.has_blocks.load() != 0
+    }
+
+    /// The operations that stand for stores; zero of none.
+    #[inline]
+    pub(crate) fn stores(&self) -> [u32; PageWords::RECORDS] {
+        self.numbers.each_ref().map(Word32::load)
     }
 
     /// Whether the granules of a block have words of their own.
