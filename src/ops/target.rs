@@ -211,13 +211,8 @@ impl<'w> Communication<'w> {
     ) -> Result<()> {
         let bytes = bytes_of_all(&sides).unwrap_or(0);
         let bytes = bytes.min(self.size_of(target).saturating_sub(target.start));
-        // Of the result nothing but a failure, as in `move_recorded`.
-        let (mut act, mut failed) = (Some(act), None);
-        let mut once = || {
-            if let Some(Err(error)) = act.take().map(|act| act()) {
-                failed = Some(error);
-            }
-        };
+        let (mut act, mut done) = (Some(act), Ok(()));
+        let mut once = || done = act.take().map_or(Ok(()), |act| act());
         window.expect_access(target.rank, target.start);
         let of = (bytes, pending_buffers(own));
         if let Some(buffers) = self.report_short((checker, window), &access, target, of, &mut once)
@@ -225,7 +220,7 @@ impl<'w> Communication<'w> {
             let described = (access, (sides, side), buffers);
             self.report_any((checker, window), target, described, delayed, &mut once)?;
         }
-        failed.map_or(Ok(()), Err)
+        done
     }
 
     /// [`Communication::report`] of an operation on that many bytes of a target in a checked job, if it is a short one

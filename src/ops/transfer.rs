@@ -503,10 +503,9 @@ impl<'w> Communication<'w> {
             }
             _ => Recording::Nothing,
         };
-        // Not moved as a whole: that would wait until the bytes before it are in the cache.
-        let failed = self.move_between(transfer, target).err();
+        let moved = self.move_between(transfer, target);
         recording.end();
-        failed.map_or(Ok(()), Err)
+        moved
     }
 
     /// Moves checked bytes, for any kind of target.
