@@ -131,7 +131,8 @@ impl Universe {
     /// [`CALLER`](crate::engine::CALLER). Local.
     pub fn find_lines_by(
         &self,
-        (find, caller): (fn() -> Option<String>, fn() -> Option<usize>),
+        find: fn() -> Option<String>,
+        caller: fn() -> Option<usize>,
         program: Option<(u64, String)>,
     ) {
         find_lines_by(find, caller);

@@ -3,7 +3,7 @@
 use crate::process::{self, Ended};
 use crate::report::{self, Row, Unit};
 use crate::suites::{Suite, trace};
-use crate::{Options, machine, targets};
+use crate::{Options, checked, machine, targets};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -36,15 +36,11 @@ pub fn run(options: &Options) -> ExitCode {
     if options.wants(START) && only(Suite::Startup) {
         rows.extend(start_up(options));
     }
-    if ([trace::EVENT, trace::MANY, trace::STALL].iter().any(|what| options.wants(what)))
-        && only(Suite::Trace)
-    {
-        match traces(options) {
-            Ok(found) => rows.extend(found),
-            Err(problem) => {
-                eprintln!("{problem}");
-                return ExitCode::FAILURE;
-            }
+    match others(options, only) {
+        Ok(found) => rows.extend(found),
+        Err(problem) => {
+            eprintln!("{problem}");
+            return ExitCode::FAILURE;
         }
     }
     println!("load after: {}\n", machine::load());
@@ -59,8 +55,22 @@ pub fn run(options: &Options) -> ExitCode {
     if options.strict && !reached { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+/// The suites that compare jobs of other kinds.
+fn others(options: &Options, only: impl Fn(Suite) -> bool) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    let of_trace = [trace::EVENT, trace::MANY, trace::STALL];
+    if of_trace.iter().any(|what| options.wants(what)) && only(Suite::Trace) {
+        rows.extend(traces(options)?);
+    }
+    // It installs the C interface, so only if it is named.
+    if options.only.contains(&Suite::Check) {
+        rows.extend(checked::run(options)?);
+    }
+    Ok(rows)
+}
+
 /// Adds the samples of `more` to the rows of the same measurements.
-fn add(rows: &mut Vec<Row>, more: impl Iterator<Item = Row>) {
+pub fn add(rows: &mut Vec<Row>, more: impl Iterator<Item = Row>) {
     for row in more {
         match rows.iter_mut().find(|known: &&mut Row| known.same(&row)) {
             Some(known) => row.samples.into_iter().for_each(|sample| known.add(sample)),

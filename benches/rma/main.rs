@@ -4,6 +4,7 @@
 //! numbers of ranks, collects the samples that the ranks print, and reports them. See README.md.
 
 mod by_hand;
+mod checked;
 mod compare;
 mod driver;
 mod freed;
@@ -91,6 +92,12 @@ impl Options {
     /// What wanted rows contain.
     pub fn text(&self) -> Option<&str> {
         self.filter.as_deref().or(self.text.as_deref())
+    }
+
+    /// Where the peers are.
+    pub fn folder_of_peers(&self) -> PathBuf {
+        let default = || PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("peers");
+        self.peers.clone().unwrap_or_else(default)
     }
 
     /// How long to measure.

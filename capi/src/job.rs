@@ -67,9 +67,11 @@ impl Job {
         Request::table().prefer(universe.may_prefer());
         Request::settle();
         crate::datatype::prepare();
-        use crate::line::{of_caller, of_program, program};
-        let of_calls = (of_program as fn() -> _, of_caller as fn() -> _);
-        universe.find_lines_by(of_calls, program());
+        universe.find_lines_by(
+            crate::line::of_program,
+            crate::line::of_caller,
+            crate::line::program(),
+        );
         self.universe = Some(universe);
     }
 

@@ -3,10 +3,10 @@
 mod leftovers;
 mod markdown;
 mod numbers;
-mod peer;
+pub mod peer;
 mod place;
 mod plot;
-mod rounds;
+pub mod rounds;
 mod store;
 mod summary;
 mod table;
@@ -17,7 +17,7 @@ use peer::{KINDS, Kind, Peer};
 use report::Row;
 pub use rounds::CHECK;
 use rounds::Found;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// What is reported.
@@ -72,9 +72,7 @@ pub fn run(options: &Options) -> ExitCode {
 }
 
 fn set_up(kind: &'static Kind, options: &Options, notes: &mut Vec<String>) -> Option<Peer> {
-    let default = || PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("peers");
-    let folder = options.peers.clone().unwrap_or_else(default);
-    kind.set_up(&folder)
+    kind.set_up(&options.folder_of_peers())
         .inspect_err(|problem| {
             let note = format!("{} is not measured: {problem}", kind.name);
             eprintln!("{note}");

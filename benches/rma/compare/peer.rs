@@ -133,12 +133,28 @@ impl Peer {
     }
 
     fn build(&self) -> Result<(), String> {
+        self.compile(&[], &self.twins)
+    }
+
+    /// The program of the twins.
+    pub fn twins(&self) -> &Path {
+        &self.twins
+    }
+
+    /// The same, compiled with these options, beside it.
+    pub fn twins_with(&self, name: &str, options: &[&str]) -> Result<PathBuf, String> {
+        let twins = self.twins.with_extension(name);
+        self.compile(options, &twins)?;
+        Ok(twins)
+    }
+
+    fn compile(&self, options: &[&str], to: &Path) -> Result<(), String> {
         let mut sources = Vec::new();
         collect(Path::new(TWINS), &mut sources).map_err(|problem| format!("{TWINS}: {problem}"))?;
         let mut cc = Command::new(self.folder.join("bin").join(self.kind.compiler));
         // The optimisation of rustc for the other side: no instructions that only this machine has.
         cc.args(["-std=gnu11", "-O3", "-Wall", "-Wextra", "-I", TWINS, "-o"]);
-        cc.arg(&self.twins).args(sources).arg("-lm");
+        cc.arg(to).args(sources).arg("-lm").args(options);
         self.step("building the twins (is there a C compiler `cc`?)", &mut cc)
     }
 
@@ -155,7 +171,18 @@ impl Peer {
 
     /// Runs a suite of the twins.
     pub fn run(&self, job: Job, limit: Duration, arguments: &[String]) -> std::io::Result<Ended> {
-        self.start(&self.twins, job, limit, (arguments, &[]))
+        self.start(&[], &self.twins, job, limit, (arguments, &[]))
+    }
+
+    /// Runs twins by the launcher with these options.
+    pub fn run_with(
+        &self,
+        options: &[&str],
+        twins: &Path,
+        job: Job,
+        arguments: &[String],
+    ) -> std::io::Result<Ended> {
+        self.start(options, twins, job, INSTALL, (arguments, &[]))
     }
 
     /// Runs a suite of the twins of `own`, this library, in a job of this MPI, from which it takes the windows.
@@ -168,7 +195,7 @@ impl Peer {
     ) -> std::io::Result<Ended> {
         let library = own.folder.join("lib/onesided/libonesided_node.so");
         let variables = [("LD_PRELOAD", library), ("LD_LIBRARY_PATH", self.folder.join("lib"))];
-        self.start(&own.twins, job, limit, (arguments, &variables))
+        self.start(&[], &own.twins, job, limit, (arguments, &variables))
     }
 
     /// Runs a suite of this program, whose ranks join the job of this MPI.
@@ -178,12 +205,13 @@ impl Peer {
         limit: Duration,
         arguments: &[String],
     ) -> std::io::Result<Ended> {
-        self.start(&driver::own(), job, limit, (arguments, &[]))
+        self.start(&[], &driver::own(), job, limit, (arguments, &[]))
     }
 
-    /// Starts a program by this MPI's launcher.
+    /// Starts a program by this MPI's launcher, with some more options.
     fn start(
         &self,
+        more: &[&str],
         program: &Path,
         (suite, ranks): Job,
         limit: Duration,
@@ -193,7 +221,7 @@ impl Peer {
             unreachable!("every kind has a launcher")
         };
         let mut command = Command::new(self.folder.join("bin").join(launcher));
-        command.args(options).args(["-n", &ranks.to_string()]);
+        command.args(options).args(more).args(["-n", &ranks.to_string()]);
         command.arg(program).args(arguments);
         command.env("ONESIDED_MPI", self.folder.join("lib/libmpi_abi.so.1"));
         variables.iter().for_each(|(name, value)| _ = command.env(name, value));
