@@ -36,6 +36,10 @@ pub fn accessed(address: usize, bytes: usize, is_written: bool, at: usize, line:
 /// [`accessed`] of bytes that may be in a window or a buffer.
 #[inline(never)]
 fn accessed_watched(address: usize, bytes: usize, is_written: bool, at: usize, line: FindLineOf) {
+    // Threads of the parent may hold what the next lines lock.
+    if is_forked() {
+        return;
+    }
     let access = OwnAccess { address, bytes, is_written, at, line };
     if !extends(&access) {
         accessed_first(access);

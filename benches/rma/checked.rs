@@ -48,7 +48,9 @@ fn start(
 ) -> Result<String, String> {
     let quick = u8::from(options.quick).to_string();
     let filter = options.text().unwrap_or_default();
-    let arguments = ["programs", &*quick, "3", "300", "110", filter].map(str::to_owned);
+    let [samples, milliseconds, seconds] = ["3", "300", "110"];
+    let arguments = ["programs", &*quick, samples, milliseconds, seconds, filter];
+    let arguments = arguments.map(str::to_owned);
     // The wavefront polls memory, which is a conflict.
     let launch: &[&str] = if check { &["--check=report"] } else { &[] };
     let ended = peer.run_with(launch, twins, (Suite::Programs, ranks), &arguments);

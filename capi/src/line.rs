@@ -21,25 +21,27 @@ pub fn of_program() -> Option<String> {
     of_code(entry::caller()?).or_else(of_python)
 }
 
-/// The address to which the present call returns, if [`of_code`] knows its line.
-pub fn of_caller() -> Option<usize> {
-    thread_local! {
-        /// Some of those that are known.
-        static KNOWN: [Cell<usize>; 16] = const { [const { Cell::new(0) }; 16] };
-    }
-    let address = entry::caller()?;
-    KNOWN.with(|known| {
-        let known = &known[(address >> 2) % known.len()];
-        let is_known = known.get() == address || of_code(address).is_some();
-        is_known.then(|| known.replace(address)).map(|_| address)
-    })
-}
-
 /// The same of an address to which a function returns.
 pub fn of_code(address: usize) -> Option<String> {
     static FOUND: Mutex<Option<HashMap<usize, Option<String>>>> = Mutex::new(None);
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     found.get_or_insert_default().entry(address).or_insert_with(|| describe(address)).clone()
+}
+
+/// The address to which the present call returns, if [`of_code`] knows its line.
+pub fn of_caller() -> Option<usize> {
+    thread_local! {
+        /// Some addresses, and whether their lines are known.
+        static LOOKED_UP: [Cell<(usize, bool)>; 16] = const { [const { Cell::new((0, false)) }; 16] };
+    }
+    let address = entry::caller()?;
+    LOOKED_UP.with(|found| {
+        let found = &found[(address >> 2) % found.len()];
+        if found.get().0 != address {
+            found.set((address, of_code(address).is_some()));
+        }
+        found.get().1.then_some(address)
+    })
 }
 
 /// The line as a sentence ends with it: ", at app.c:118"; nothing if it is unknown.

@@ -199,7 +199,20 @@ impl PendingBuffers {
         let found = |((start, _), piece): (PieceKey, PendingPiece)| {
             FoundBuffer::new(&piece, start.max(bytes.start)..piece.end.min(bytes.end))
         };
-        self.pieces.take(near, &conflicts).map(found).collect()
+        let mut taken: Vec<_> = self.pieces.take(near, &conflicts).collect();
+        if !taken.is_empty() {
+            taken.sort_unstable_by_key(|(key, _)| *key);
+            self.end_if_empty();
+        }
+        taken.into_iter().map(found).collect()
+    }
+
+    /// If there are no pieces, no address is looked at.
+    fn end_if_empty(&mut self) {
+        if self.pieces.is_empty() {
+            (self.longest, self.has_written) = (0, false);
+            watch_no_buffers();
+        }
     }
 
     /// Remembers a run of bytes, which the operation reads by instructions or by the kernel; returns whether all of it is
@@ -262,11 +275,9 @@ impl PendingBuffers {
             piece.contents().is_none_or(|contents| is_known_here(start, contents))
         };
         let done = done.map(|((start, _), piece)| (start, piece));
-        let done: Vec<_> = done.filter(|(start, piece)| !is_known(*start, piece)).collect();
-        if self.pieces.is_empty() {
-            (self.longest, self.has_written) = (0, false);
-            watch_no_buffers();
-        }
+        let mut done: Vec<_> = done.filter(|(start, piece)| !is_known(*start, piece)).collect();
+        done.sort_by_key(|(start, _)| *start);
+        self.end_if_empty();
         done.chunks(MOST_TOGETHER).flat_map(changed_in).collect()
     }
 }

@@ -474,8 +474,8 @@ impl Checker {
         self.words.lock.0.run(SITES, waiter, |_| f()).ok()
     }
 
-    /// The number of a line of the program; zero if it is unknown. `line` is what the binding has found, if there is
-    /// one.
+    /// The number of a line of the program; zero if it is unknown. `None` if it follows from an address of the program that
+    /// has no number yet, and the text was not found.
     fn site(
         &self,
         state: &mut CheckState,
@@ -525,7 +525,7 @@ impl Checker {
     }
 
     /// The number of an operation on that target of a window that is issued now, in the shadow of the window with the
-    /// block `at`; `None` if the table is full.
+    /// block `at`; `None` if the table is full, or [`Checker::site`] is.
     #[inline]
     fn operation(
         &self,

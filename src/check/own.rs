@@ -38,6 +38,7 @@ struct WatchedMemory {
     pages: Box<[Word32]>,
     /// One more whenever no operation uses a buffer.
     generation: Word32,
+    /// [`OwnAccesses::runs`] of this process.
     runs: Arc<[BiasedMutex<OwnRuns>]>,
 }
 
@@ -363,6 +364,9 @@ impl Checker {
 
     /// Where some bytes lie in parts of windows: the window, the rank whose part it is, and the bytes of the part.
     pub(super) fn in_parts(&self, bytes: &Range<usize>) -> Vec<(Arc<CheckedWindow>, u32, ByteRun)> {
+        if !WATCHED.get().is_some_and(|watched| watched.parts.meets(bytes)) {
+            return Vec::new();
+        }
         let in_part = |part: &PartHere| {
             let shared = part.shared(bytes)?;
             let start = (shared.start - part.bytes.start) as u64;

@@ -60,7 +60,7 @@ impl OpenOperations {
     }
 }
 
-/// A call of the program that has no request, and whose line a binding has not found. Where such calls are open, those that
+/// A call of the program that has no request, and whose line follows from an address. Where such calls are open, those that
 /// are the same are one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RecentCall {

@@ -1,5 +1,5 @@
-//! Accesses to bytes of one granule, as most short operations are: where only the granule's words and its bytes of the copy
-//! need a look, they are judged and done at once.
+//! Accesses to bytes of one granule, as most short operations are: where only the granule's words, its bytes of the copy
+//! and the stores of its page need a look, they are judged and done at once.
 
 use super::shadow::{BYTES, GRANULE_BYTES, Granule, Judging};
 use super::stores::divided;

@@ -219,7 +219,8 @@ impl Threads {
         self.learned = self.changes;
     }
 
-    /// Whether since that number of changes more than the number of the only thread may have changed.
+    /// Whether more of the clock than this thread's own number may have changed since that number of changes. With several
+    /// threads it always may.
     #[inline]
     pub(super) fn has_learned_since(&self, changes: u64) -> bool {
         self.learned > changes || self.all.len() != 1

@@ -835,13 +835,6 @@ pub(crate) struct AccessedBytes<'a> {
 }
 
 impl AccessedBytes<'_> {
-    /// The only run of an operation that is no buffer.
-    #[inline]
-    fn only_run(&self) -> Option<ByteRun> {
-        let [run] = self.runs[..] else { return None };
-        self.buffer_of.is_none().then_some(run)
-    }
-
     /// Adds a run.
     pub(crate) fn push(&mut self, run: ByteRun) {
         match self.runs.last_mut().filter(|last| last.start + last.bytes == run.start) {
@@ -864,20 +857,7 @@ impl CheckedWindow {
         act: impl FnOnce() -> R,
     ) -> R {
         checker.settle(waiter);
-        let (mut act, mut done) = (Some(act), None);
-        let mut once = || done = act.take().map(|act| act());
-        let is_short = accessed.only_run().is_some_and(|run| {
-            self.access_short(
-                (checker, waiter),
-                of,
-                (run, accessed.epoch, &accessed.buffers),
-                &mut once,
-            )
-        });
-        if !is_short {
-            self.access_any((checker, waiter), of, accessed, once);
-        }
-        done.expect("it was run")
+        self.access_any((checker, waiter), of, accessed, act)
     }
 
     /// [`CheckedWindow::access`] of any runs, after [`Checker::settle`].

@@ -191,7 +191,8 @@ pub type FindLine = fn() -> Option<String>;
 /// the same line.
 pub type FindCaller = fn() -> Option<usize>;
 
-/// From now on, a rank that has slept for long records the line that `find` returns, and no line before.
+/// From now on, a rank that has slept for long records the line that `find` returns, and no line before; `caller` finds the
+/// address of the line.
 #[allow(dead_code, reason = "no model has a binding")]
 pub fn find_lines_by(find: FindLine, caller: FindCaller) {
     let _ = BINDING.set((find, caller));

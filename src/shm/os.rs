@@ -594,6 +594,7 @@ impl LastingMemory {
         let maps = text_of("/proc/self/maps");
         let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
         let mut found = LastingMemory { program: 0..0, stack: 0..0, heap: usize::MAX };
+        let mut has_variables = false;
         for line in maps.lines() {
             let mut words = line.split_ascii_whitespace();
             let range = words.next().and_then(addresses);
@@ -604,7 +605,11 @@ impl LastingMemory {
                 // A tool that runs the program may give it a heap elsewhere.
                 "[heap]" if range.end == end_of_heap() => found.heap = range.start,
                 _ if !rights.starts_with('r') => {}
-                "" if is_next => found.program.end = range.end,
+                // Variables without values in the file lie behind it.
+                "" if is_next && !has_variables => {
+                    found.program.end = range.end;
+                    has_variables = true;
+                }
                 file if std::path::Path::new(file) == program
                     && (is_next || found.program.is_empty()) =>
                 {
@@ -641,8 +646,8 @@ fn end_of_heap() -> usize {
 
 /// Whether this process's memory has these bytes at an address, if that can be known without the kernel.
 ///
-/// A program that frees the memory in another thread at the same moment is wrong, and may end here by a signal: the C library
-/// returns memory of this heap to the kernel only from its end, and rarely.
+/// A program that frees the memory in another thread at the same moment, or has taken the right to read it away, is wrong, and
+/// may end here by a signal. The C library returns memory of this heap to the kernel only from its end, and rarely.
 pub(crate) fn is_known_here(at: usize, bytes: &[u8]) -> bool {
     static LASTING: OnceLock<LastingMemory> = OnceLock::new();
     let range = at..at.saturating_add(bytes.len());
