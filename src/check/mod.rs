@@ -117,6 +117,8 @@ const MOST_DONE: usize = 1024;
 
 /// Free operations that a rank takes from the table together, and of which it keeps twice as many at most.
 const SPARE: usize = 32;
+/// Blocks for clocks of messages that a rank keeps.
+const CLOCK_BLOCKS: usize = 16;
 
 /// Operations whose entries are counted later: one for each remainder of the number. To count is a locked instruction, on a
 /// line that other ranks read.
@@ -180,6 +182,8 @@ struct CheckState {
     windows: Vec<Weak<CheckedWindow>>,
     /// The buffers of operations that are not complete in this process.
     pending: buffers::PendingBuffers,
+    /// Blocks of the segment, each for the clock of a message.
+    clock_blocks: Vec<u64>,
     /// What operations have fetched that are not complete in this process.
     fetches: Vec<fetches::PendingFetch>,
     /// Those that the program has a request of.
@@ -247,6 +251,7 @@ impl Checker {
             intervals: HashMap::new(),
             windows: Vec::new(),
             pending: buffers::PendingBuffers::default(),
+            clock_blocks: Vec::new(),
             fetches: Vec::new(),
             requests: requests::OpenRequests::default(),
             attached: Vec::new(),
@@ -307,6 +312,20 @@ impl Checker {
     /// Numbers of a clock.
     pub(crate) fn clocks(&self) -> usize {
         self.clocks
+    }
+
+    /// A block for the clock of a message, if this rank has kept one of those that it has received.
+    pub(crate) fn take_clock_block(&self) -> Option<u64> {
+        self.with_state(|state| state.clock_blocks.pop())
+    }
+
+    /// Whether this rank keeps a block for a message of its own. Otherwise it is to be freed.
+    pub(crate) fn keep_clock_block(&self, block: u64) -> bool {
+        self.with_state(|state| {
+            let keeps = state.clock_blocks.len() < CLOCK_BLOCKS;
+            state.clock_blocks.extend(keeps.then_some(block));
+            keeps
+        })
     }
 
     /// The first numbers of a clock, which are in use.

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::mail::damaged;
-use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
+use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32, Word64};
 use crate::shm::{AllocError, is_forked};
 use crate::statistics::Statistics;
 use std::fmt;
@@ -316,8 +316,15 @@ fn plain_status(of: &CommMembers, outcome: &RequestOutcome) -> Option<Status> {
 pub(super) fn publish_clock(context: &Context) -> std::result::Result<u64, AllocError> {
     let publish = |checker: &Checker| {
         let (segment, clocks) = (&context.segment, checker.clocks());
-        let block = segment.heap().allocate(clocks as u64 * 8, &context.excluded())?;
-        checker.publish(segment.mapping().views(block, clocks)?);
+        let spare = checker.take_clock_block();
+        let allocate = || segment.heap().allocate(clocks as u64 * 8, &context.excluded());
+        let block = spare.map_or_else(allocate, Ok)?;
+        let words = segment.mapping().views(block, clocks)?;
+        if spare.is_none() {
+            // The receiver may read more of them than this rank has in use.
+            words.iter().for_each(|word: &Word64| word.store(0));
+        }
+        checker.publish(words);
         Ok(block)
     };
     let published = context.synchronising(None, Frequency::Often, publish);
@@ -351,8 +358,10 @@ fn merge_clock(context: &Context, block: u64) {
     context.synchronising(None, Frequency::Often, |checker| {
         if let Ok(words) = context.segment.mapping().views(block, checker.clocks()) {
             checker.merge([words]);
-            // A block that stays costs memory alone.
-            let _ = context.segment.heap().free(block, &context.excluded());
+            if !checker.keep_clock_block(block) {
+                // A block that stays costs memory alone.
+                let _ = context.segment.heap().free(block, &context.excluded());
+            }
         }
     });
 }

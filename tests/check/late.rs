@@ -4,6 +4,7 @@
 use crate::support::job;
 use onesided::engine::{ExposedBytes, Layout, Origin, OriginMut, Win};
 use onesided::{Comm, Datatype, Op, Rank, Request, WindowOptions};
+use std::path::{Path, PathBuf};
 
 /// What a result has before it is delivered.
 const CANARY: u32 = 0xeeee_eeee;
@@ -163,6 +164,63 @@ fn a_buffer_is_used(is_dynamic: bool) {
         end(elements.win);
     };
     late(body, false);
+}
+
+/// Orders the two ranks without a call of the library: a file for each step.
+fn step(number: u32) -> PathBuf {
+    let name = format!("late-{}-{number}", std::os::unix::process::parent_id());
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn take_step(number: u32) {
+    std::fs::write(step(number), "").expect("the folder exists");
+}
+
+fn await_step(number: u32) {
+    while !step(number).exists() {
+        std::thread::yield_now();
+    }
+    std::fs::remove_file(step(number)).expect("it is there");
+}
+
+/// A fetch orders nothing behind an accumulate of the other rank that has no effect yet.
+fn an_accumulate_that_waits_orders_nothing(is_short: bool) {
+    let body = move |world: &Comm| {
+        let elements = window(world, false);
+        let (win, at) = (&elements.win, |element| elements.at(element));
+        // Elements of one granule, or of two.
+        let others = if is_short { 1 } else { 4 };
+        let (values, mut found) = ([1u32; 4], [0u32; 4]);
+        let mut word = [0u32];
+        if world.rank() == 0 {
+            win.put(&[5u32], Rank(1), at(0)).expect("it is locked");
+            win.flush(Rank(1)).expect("it is locked");
+            let origin = &values[..others];
+            win.accumulate(origin, Op::Sum, Rank(1), at(7)).expect("it is locked");
+            take_step(1);
+            await_step(2);
+        } else {
+            await_step(1);
+            let into = &mut found[..others];
+            win.get_accumulate(&[], into, Op::NoOp, Rank(1), at(7)).expect("it is locked");
+            win.flush(Rank(1)).expect("it is locked");
+            win.get(&mut word, Rank(1), at(0)).expect("it is locked");
+            win.flush(Rank(1)).expect("it is locked");
+            take_step(2);
+        }
+        end(elements.win);
+    };
+    late(body, true);
+}
+
+#[test]
+fn a_short_accumulate_that_waits_orders_nothing() {
+    an_accumulate_that_waits_orders_nothing(true);
+}
+
+#[test]
+fn a_long_accumulate_that_waits_orders_nothing() {
+    an_accumulate_that_waits_orders_nothing(false);
 }
 
 #[test]
