@@ -4,12 +4,20 @@
 use crate::Options;
 use crate::compare::peer::{C, KINDS, Peer};
 use crate::compare::rounds::CHECK;
+use crate::driver;
 use crate::report::{Row, Unit};
 use crate::suites::Suite;
+use std::path::Path;
 
 /// The rows of all programs; the limit of a checked one is the same program, compiled likewise, unchecked.
 pub fn run(options: &Options) -> Result<Vec<Row>, String> {
-    let peer = KINDS[C].set_up(&options.folder_of_peers())?;
+    let peer = match KINDS[C].set_up(&options.folder_of_peers()) {
+        Ok(peer) => peer,
+        Err(problem) => {
+            eprintln!("programs in C are not measured: {problem}");
+            return Ok(Vec::new());
+        }
+    };
     let race = peer.twins_with("race", &["-race"])?;
     let programs = [("in C", peer.twins()), ("in C by rmacc -race", &*race)];
     let mut rows = Vec::new();
@@ -18,11 +26,11 @@ pub fn run(options: &Options) -> Result<Vec<Row>, String> {
         for _ in 0..options.rounds.unwrap_or(if options.quick { 1 } else { 3 }) {
             for (how, twins) in programs {
                 for check in [false, true] {
-                    let ended = start(&peer, (twins, ranks, check), options)?;
+                    let printed = start(&peer, (twins, ranks, check), options)?;
                     eprintln!("programs {how} with {ranks} ranks, check: {check}");
                     let named = |row: Row| row.named(&format!("{}, {how}", row.what));
-                    let found = ended.lines().filter_map(Row::parse).filter(is_time).map(named);
-                    super::driver::add(
+                    let found = printed.lines().filter_map(Row::parse).filter(is_time).map(named);
+                    driver::add(
                         &mut rows,
                         found.map(|row| if check { row.checked() } else { row }),
                     );
@@ -43,7 +51,7 @@ fn is_time(row: &Row) -> bool {
 /// What a job of the programs prints.
 fn start(
     peer: &Peer,
-    (twins, ranks, check): (&std::path::Path, u32, bool),
+    (twins, ranks, check): (&Path, u32, bool),
     options: &Options,
 ) -> Result<String, String> {
     let quick = u8::from(options.quick).to_string();

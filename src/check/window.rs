@@ -847,20 +847,7 @@ impl AccessedBytes<'_> {
 /// Accesses.
 impl CheckedWindow {
     /// An access of this rank to the part of `target`: reports what it conflicts with, and does it by `act`. Blocks
-    /// while another rank accesses the part.
-    pub(crate) fn access<R>(
-        &self,
-        checker: &Checker,
-        waiter: &Waiter<'_>,
-        of: (&CheckedAccess, u32),
-        accessed: &AccessedBytes<'_>,
-        act: impl FnOnce() -> R,
-    ) -> R {
-        checker.settle(waiter);
-        self.access_any((checker, waiter), of, accessed, act)
-    }
-
-    /// [`CheckedWindow::access`] of any runs, after [`Checker::settle`].
+    /// while another rank accesses the part. After [`Checker::settle`].
     pub(crate) fn access_any<R>(
         &self,
         (checker, waiter): (&Checker, &Waiter<'_>),

@@ -294,7 +294,7 @@ impl<'w> Communication<'w> {
         };
         if let Some(operation) = delayed(&Lateness { parts, checker }) {
             let runs = accessed.runs.clone();
-            window.access(checker, &waiter, of, &accessed, || ());
+            window.access_any((checker, &waiter), of, &accessed, || ());
             window.delay(of, Box::new(operation.accessing(runs)));
             return Ok(());
         }
@@ -302,7 +302,7 @@ impl<'w> Communication<'w> {
             // Accumulates of one origin take effect in their order (MPI-4.1 §12.7.2).
             window.late_accumulates(target.rank);
         }
-        window.access(checker, &waiter, of, &accessed, act);
+        window.access_any((checker, &waiter), of, &accessed, act);
         Ok(())
     }
 

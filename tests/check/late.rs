@@ -188,20 +188,20 @@ fn an_accumulate_that_waits_orders_nothing(is_short: bool) {
     let body = move |world: &Comm| {
         let elements = window(world, false);
         let (win, at) = (&elements.win, |element| elements.at(element));
-        // Elements of one granule, or of two.
-        let others = if is_short { 1 } else { 4 };
+        // One element is in one granule, and four are in several.
+        let count = if is_short { 1 } else { 4 };
         let (values, mut found) = ([1u32; 4], [0u32; 4]);
         let mut word = [0u32];
         if world.rank() == 0 {
             win.put(&[5u32], Rank(1), at(0)).expect("it is locked");
             win.flush(Rank(1)).expect("it is locked");
-            let origin = &values[..others];
+            let origin = &values[..count];
             win.accumulate(origin, Op::Sum, Rank(1), at(7)).expect("it is locked");
             take_step(1);
             await_step(2);
         } else {
             await_step(1);
-            let into = &mut found[..others];
+            let into = &mut found[..count];
             win.get_accumulate(&[], into, Op::NoOp, Rank(1), at(7)).expect("it is locked");
             win.flush(Rank(1)).expect("it is locked");
             win.get(&mut word, Rank(1), at(0)).expect("it is locked");
