@@ -8,7 +8,7 @@
 //!
 //! 1. An object does not move between [`Table::insert`] and [`Table::remove`]; chunks of slots are never
 //!    freed.
-//! 2. A slot's word is odd while it has an object, and grows by one with each insertion and removal. It
+//! 2. A slot's `open` is [`NONE`] while it has no object, and otherwise the uses that a handle of the object has. It
 //!    is stored after the object is written, and loaded before it is read.
 //! 3. The C program does not free an object while another thread is in a call with it (MPI-4.1 §11.6.2:
 //!    that is erroneous). So a reference from [`Table::get`] is valid during a call.
@@ -25,7 +25,7 @@ use std::fmt::{self, Display};
 use std::iter;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 /// A handle of an object of type `T` in C.
 #[repr(transparent)]
@@ -60,8 +60,8 @@ union Bits<W: Copy> {
 
 const PLACES: usize = (1 << form::PLACE_BITS) - 1;
 const USES: u32 = (1 << form::USES_BITS) - 1;
-/// Where the kind begins.
-const KIND_AT: u32 = form::PLACE_BITS + form::USES_BITS;
+/// More than the uses of any handle.
+const NONE: usize = usize::MAX;
 
 /// A type with handles.
 pub trait Object: Sized + Send + Sync + Width + 'static {
@@ -73,6 +73,8 @@ pub trait Object: Sized + Send + Sync + Width + 'static {
     const CLASS: c_int;
     /// A small number, unique to this kind.
     const KIND: usize;
+    /// Whether some handles are predefined.
+    const HAS_PREDEFINED: bool = true;
 
     fn table() -> &'static Table<Self>;
 
@@ -134,8 +136,9 @@ impl<T: Object> Handle<T> {
     }
 
     /// Whether it is a number of none that this library makes.
+    #[inline(always)]
     pub fn is_predefined(self) -> bool {
-        self.place().is_none()
+        self.place().1 > USES as usize
     }
 
     /// The object.
@@ -147,17 +150,16 @@ impl<T: Object> Handle<T> {
     /// [`Handle::get`] without an error, for a caller that finds the error later.
     #[inline(always)]
     pub fn find(self) -> Option<&'static T> {
-        match self.place() {
-            Some((place, uses)) => T::table().get(place, uses),
-            None => T::predefined(self.value()),
+        match T::HAS_PREDEFINED && self.is_predefined() {
+            false => self.find_made(),
+            true => T::predefined(self.value()),
         }
     }
 
     /// The object of a handle that this library has made.
-    #[cfg(node)]
     #[inline(always)]
     pub fn find_made(self) -> Option<&'static T> {
-        let (place, uses) = self.place()?;
+        let (place, uses) = self.place();
         T::table().get(place, uses)
     }
 
@@ -174,10 +176,8 @@ impl<T: Object> Handle<T> {
         Handle::at(place, uses)
     }
 
-    fn at(place: u32, uses: u32) -> Handle<T> {
-        let uses = (uses & USES) as usize;
-        let kind = form::MARK | T::KIND;
-        Handle::of(kind << KIND_AT | uses << form::PLACE_BITS | (place as usize + form::FIRST))
+    fn at(place: u32, uses: usize) -> Handle<T> {
+        Handle::of((Self::KIND | uses) << form::PLACE_BITS | (place as usize + form::FIRST))
     }
 
     /// Removes the object; the handle is invalid from now on.
@@ -193,19 +193,20 @@ impl<T: Object> Handle<T> {
 
     #[inline(always)]
     fn remove_by<R>(self, take: impl FnOnce(&mut Option<T>) -> Option<R>) -> Outcome<R> {
-        let place = self.place();
-        let removed = place.and_then(|(place, uses)| T::table().remove(place, uses, take));
-        removed.ok_or_else(|| self.wrong())
+        let (place, uses) = self.place();
+        T::table().remove(place, uses, take).ok_or_else(|| self.wrong())
     }
 
-    /// Its index in the table, and the word that the slot must have.
+    /// The kind of such handles, above the uses.
+    const KIND: usize = (form::MARK | T::KIND) << form::USES_BITS;
+
+    /// Its index in the table, and the uses that the slot must have; more than any slot has in a handle of another kind.
     #[inline(always)]
-    fn place(self) -> Option<(u32, u32)> {
+    fn place(self) -> (u32, usize) {
         let value = self.value();
         // A place before the first one becomes one behind all others.
         let place = ((value & PLACES) as u32).wrapping_sub(form::FIRST as u32);
-        let uses = (value >> form::PLACE_BITS) as u32 & USES;
-        (value >> KIND_AT == form::MARK | T::KIND).then_some((place, uses))
+        (place, (value >> form::PLACE_BITS) ^ Self::KIND)
     }
 
     #[cold]
@@ -213,7 +214,7 @@ impl<T: Object> Handle<T> {
         let value = self.value();
         let why = if value == T::NULL {
             format!("the {} is null", T::NAME)
-        } else if self.place().is_some() {
+        } else if !self.is_predefined() {
             format!("the {} {value:#x} has been freed", T::NAME)
         } else if PREDEFINED.iter().any(|(_, known, _)| *known == value) {
             format!("{value:#x} is no predefined {}, or the job has not begun or is over", T::NAME)
@@ -283,6 +284,8 @@ struct Free {
 }
 
 struct Slot<T> {
+    open: AtomicUsize,
+    /// Odd while it has an object; grows by one with each insertion and removal.
     uses: AtomicU32,
     object: UnsafeCell<Option<T>>,
 }
@@ -312,15 +315,18 @@ impl<T> Table<T> {
         let (chunk, k) = position(place);
         // Observes the chunk's slots, which `insert` has initialised.
         let start = self.chunks.get(chunk)?.load(Ordering::Acquire);
+        if start.is_null() {
+            return None;
+        }
         // SAFETY: a chunk that is not null has 64 << chunk slots (invariant 1), and `k` is below that.
-        (!start.is_null()).then(|| unsafe { &*start.wrapping_add(k) })
+        Some(unsafe { &*start.wrapping_add(k) })
     }
 
     #[inline(always)]
-    fn get(&self, place: u32, uses: u32) -> Option<&T> {
+    fn get(&self, place: u32, uses: usize) -> Option<&T> {
         let slot = self.slot(place)?;
         // Observes the object, which `insert` has written (invariant 2).
-        if (slot.uses.load(Ordering::Acquire) ^ uses) & USES != 0 || uses & 1 == 0 {
+        if slot.open.load(Ordering::Acquire) != uses {
             return None;
         }
         // SAFETY: the slot has an object, which is not written while it is used (invariant 3).
@@ -332,22 +338,24 @@ impl<T> Table<T> {
         self.get(place, 1)
     }
 
-    /// The word of a slot with an object.
-    fn uses(&self, place: u32) -> Option<u32> {
-        let uses = self.slot(place)?.uses.load(Ordering::Acquire);
-        (uses & 1 == 1).then_some(uses)
+    /// What a slot with an object has in its handle.
+    fn uses(&self, place: u32) -> Option<usize> {
+        let uses = self.slot(place)?.open.load(Ordering::Acquire);
+        (uses != NONE).then_some(uses)
     }
 
     #[inline(always)]
-    fn insert(&self, make: impl FnOnce() -> T) -> (u32, u32) {
+    fn insert(&self, make: impl FnOnce() -> T) -> (u32, usize) {
         let (place, slot) = self.reserve();
         // SAFETY: the slot has no object, so it is not read, and nothing is lost by a write without a drop; no other
         // thread writes it, because it is neither free nor fresh any more.
         unsafe { slot.object.get().write(Some(make())) };
         let uses = slot.uses.load(Ordering::Relaxed) + 1;
+        slot.uses.store(uses, Ordering::Relaxed);
+        let open = (uses & USES) as usize;
         // Publishes the object to `get` (invariant 2).
-        slot.uses.store(uses, Ordering::Release);
-        (place, uses)
+        slot.open.store(open, Ordering::Release);
+        (place, open)
     }
 
     /// A slot without an object, which is neither free nor fresh from now on.
@@ -366,7 +374,11 @@ impl<T> Table<T> {
             let (chunk, _) = position(place);
             let start = self.chunks.get(chunk).expect("a process has fewer handles");
             if start.load(Ordering::Relaxed).is_null() {
-                let new = || Slot { uses: AtomicU32::new(0), object: UnsafeCell::new(None) };
+                let new = || Slot {
+                    open: AtomicUsize::new(NONE),
+                    uses: AtomicU32::new(0),
+                    object: UnsafeCell::new(None),
+                };
                 let slots: Box<[Slot<T>]> = iter::repeat_with(new).take(64 << chunk).collect();
                 // Publishes the slots to `slot`.
                 start.store(Box::leak(slots).as_mut_ptr(), Ordering::Release);
@@ -382,14 +394,15 @@ impl<T> Table<T> {
     fn remove<R>(
         &self,
         place: u32,
-        uses: u32,
+        uses: usize,
         take: impl FnOnce(&mut Option<T>) -> Option<R>,
     ) -> Option<R> {
         let slot = self.slot(place)?;
         self.free().with(|free| {
             self.get(place, uses)?;
             let uses = slot.uses.load(Ordering::Relaxed) + 1;
-            slot.uses.store(uses, Ordering::Release);
+            slot.uses.store(uses, Ordering::Relaxed);
+            slot.open.store(NONE, Ordering::Release);
             // SAFETY: no thread is in a call with the object (invariant 3), and none can find it any more.
             let object = unsafe { &mut *slot.object.get() };
             let taken = take(object);
@@ -463,8 +476,9 @@ mod tests {
         assert_eq!(table.remove(place, first, Option::take), Some(1));
         // As after the largest number of uses that can be distinguished.
         table.slot(place).unwrap().uses.store(form::MOST_USES - 2, Ordering::Relaxed);
-        assert_eq!(table.insert(|| 2), (place, form::MOST_USES - 1));
-        assert_eq!(table.remove(place, form::MOST_USES - 1, Option::take), Some(2));
+        let last = ((form::MOST_USES - 1) & USES) as usize;
+        assert_eq!(table.insert(|| 2), (place, last));
+        assert_eq!(table.remove(place, last, Option::take), Some(2));
         let (other, _) = table.insert(|| 3);
         assert_ne!(other, place);
         assert_eq!(table.get(place, first), None);

@@ -456,6 +456,7 @@ impl Object for Request {
     const NULL: usize = MPI_REQUEST_NULL;
     const CLASS: c_int = MPI_ERR_REQUEST;
     const KIND: usize = 8;
+    const HAS_PREDEFINED: bool = false;
 
     fn table() -> &'static Table<Request> {
         static TABLE: Table<Request> = Table::new();

@@ -70,6 +70,7 @@ impl Object for Window {
     const NULL: usize = MPI_WIN_NULL;
     const CLASS: c_int = MPI_ERR_WIN;
     const KIND: usize = 2;
+    const HAS_PREDEFINED: bool = cfg!(node);
 
     fn label(&self) -> Option<String> {
         self.named.get().map(|()| self.win.name())
