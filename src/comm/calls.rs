@@ -38,7 +38,7 @@ impl Comm {
     #[doc(alias = "MPI_Comm_size")]
     #[inline]
     pub fn size(&self) -> u32 {
-        self.inner.members.size()
+        self.size
     }
 
     /// `MPI_Comm_group`
@@ -401,7 +401,7 @@ impl Comm {
     /// A handle for a request, which can still start and complete it after the communicator was freed
     /// (MPI-4.1 §7.4.3). Local; does not block.
     pub fn for_requests(&self) -> Comm {
-        Comm { inner: self.inner.clone(), purpose: Purpose::Requests }
+        Comm { purpose: Purpose::Requests, ..self.clone() }
     }
 
     /// A handle for one persistent collective, which starts it any number of times, each after the start
@@ -411,7 +411,7 @@ impl Comm {
     /// Collective, counted with the other calls of this function; does not block.
     pub fn for_persistent_collective(&self) -> Comm {
         let purpose = Purpose::Collective(self.inner.persistent.fetch_add(1));
-        Comm { inner: self.inner.clone(), purpose }
+        Comm { purpose, ..self.clone() }
     }
 
     #[cold]
@@ -526,7 +526,7 @@ impl Comm {
     /// §6.13). A collective on it waits until all ranks have started it, compares their descriptions, and
     /// moves nothing. Later starts need not compare again.
     pub fn agreeing(&self) -> Comm {
-        Comm { inner: self.inner.clone(), purpose: Purpose::Agreeing }
+        Comm { purpose: Purpose::Agreeing, ..self.clone() }
     }
 
     pub(crate) fn is_waiting(&self) -> bool {

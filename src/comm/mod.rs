@@ -105,6 +105,8 @@ pub type CommKeyval<T> = Keyval<Comm, T>;
 #[derive(Clone)]
 pub struct Comm {
     inner: Arc<Inner>,
+    /// How many ranks it has.
+    size: u32,
     purpose: Purpose,
 }
 
@@ -197,7 +199,7 @@ impl Inner {
 
     /// The first handle.
     fn handle(self) -> Comm {
-        Comm { inner: Arc::new(self), purpose: Purpose::Calls }
+        Comm { size: self.members.size(), inner: Arc::new(self), purpose: Purpose::Calls }
     }
 }
 
