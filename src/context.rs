@@ -603,9 +603,12 @@ impl Context {
         target: Rank,
         bytes: u64,
     ) -> FastCall<'_> {
-        let calls = &*self.calls;
-        calls.begin_operation(call, window, (target.0, bytes));
-        FastCall { calls }
+        FastCall::begin(&self.calls, call, window, (target.0, bytes))
+    }
+
+    /// The records of the last calls.
+    pub(crate) fn recorder(&self) -> Placed<CallRecorder> {
+        self.calls.clone()
     }
 
     /// The records of this rank's writes, in a job that continues after a failure.
@@ -675,7 +678,18 @@ pub(crate) struct FastCall<'a> {
     calls: &'a CallRecorder,
 }
 
-impl FastCall<'_> {
+impl<'a> FastCall<'a> {
+    #[inline(always)]
+    pub(crate) fn begin(
+        calls: &'a CallRecorder,
+        call: Call,
+        window: u64,
+        operation: (u32, u64),
+    ) -> FastCall<'a> {
+        calls.begin_operation(call, window, operation);
+        FastCall { calls }
+    }
+
     /// The call has done nothing yet: its slow path, which is next, begins it again.
     #[inline(always)]
     pub(crate) fn begin_again(self) {}

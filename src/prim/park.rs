@@ -128,7 +128,7 @@ impl ParkWord {
     /// Wakes up to the given number of sleepers of each word, unless an earlier nudge was not heeded
     /// yet ([`ParkWord::heed`]). Only for words that change in no other way. Without sleepers it costs
     /// one load each. Called immediately after the read-modify-write that the sleepers wait for.
-    #[inline]
+    #[inline(always)]
     pub fn nudge(words: [(&ParkWord, u32); 2]) {
         // Publishes that change before `sleepers` is read. Pairs with ParkWaiter in `sleep_unless`.
         // Fails without it: models/parking.rs, by loom_tests/tests/mutants.rs.

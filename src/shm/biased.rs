@@ -120,20 +120,42 @@ impl<T> BiasedMutex<T> {
     /// thread holds the mutex until it next uses it.
     #[inline(always)]
     pub(crate) fn try_biased<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.attempt_biased(|value| Some(f(value)))
+    }
+
+    /// [`BiasedMutex::try_biased`] of what may have no result.
+    #[inline(always)]
+    pub(crate) fn attempt_biased<R>(&self, f: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
         let announced = self.announce()?;
         // SAFETY: this thread has exclusive access (invariants 1 and 2) until it withdraws.
-        let done = f(unsafe { &mut *self.value.get() });
-        announced.withdraw();
-        Some(done)
+        match f(unsafe { &mut *self.value.get() }) {
+            Some(done) => {
+                announced.withdraw();
+                Some(done)
+            }
+            None => self.give_up(),
+        }
+    }
+
+    /// Withdraws the announcement of this thread, apart from the path on which `f` has a result.
+    #[cold]
+    #[inline(never)]
+    fn give_up<R>(&self) -> Option<R> {
+        // An announcement that is made twice is one.
+        if let Some(announced) = self.announce() {
+            announced.withdraw();
+        }
+        None
     }
 
     #[inline(always)]
     fn announce(&self) -> Option<Announcement<'_>> {
-        if !self.is_biased_here() {
+        let preferred = self.preferred.load();
+        if !thread::has_number(preferred as usize) {
             return None;
         }
         let announced = shards::announce(self.announcements[0].announcement(0)?, self.shard())?;
-        if !self.is_biased_here() {
+        if self.preferred.load() != preferred {
             announced.withdraw();
             return None;
         }
@@ -147,7 +169,7 @@ impl<T> BiasedMutex<T> {
 
     #[inline(always)]
     fn is_biased_here(&self) -> bool {
-        self.preferred.load() as usize == thread::number()
+        thread::has_number(self.preferred.load() as usize)
     }
 
     #[cold]

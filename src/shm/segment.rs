@@ -254,6 +254,12 @@ impl<T> AsRef<[T]> for PlacedSlice<T> {
 /// One group of words of the segment.
 pub(crate) struct Placed<T>(PlacedSlice<T>);
 
+impl<T> Clone for Placed<T> {
+    fn clone(&self) -> Placed<T> {
+        Placed(PlacedSlice { _segment: self.0._segment.clone(), words: self.0.words })
+    }
+}
+
 impl<T> std::ops::Deref for Placed<T> {
     type Target = T;
     #[inline]

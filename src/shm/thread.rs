@@ -51,7 +51,16 @@ pub(super) fn number() -> usize {
     if FIRST.load() == thread_block() as u64 { 0 } else { other_number() }
 }
 
-/// The same, in a function of its own: otherwise the compiler asks for the variable before the comparison.
+/// Whether that is the number of this thread, which is most often 0.
+#[inline(always)]
+pub(super) fn has_number(number: usize) -> bool {
+    if cfg!(not(feature = "shared-library")) {
+        return NUMBER.get() == number;
+    }
+    number == 0 && FIRST.load() == thread_block() as u64 || other_number() == number
+}
+
+/// The number of a thread, in a function of its own: otherwise the compiler asks for the variable before the comparison.
 #[inline(never)]
 fn other_number() -> usize {
     NUMBER.get()

@@ -35,13 +35,16 @@ const ADMITTED_SHIFT: u32 = INSIDE_BITS + WAITING_BITS;
 /// counted once more while it finds that another is in its way.
 pub(super) const MOST_INSIDE: u32 = 2 * MAX_RANKS;
 
+/// The bits of holders of which one is set from that number on.
+const FULL: u64 = INSIDE_MASK & !(MOST_INSIDE as u64 - 1);
+
 /// Most ranks that queue on one side at a time. Where the queue is full, a rank waits outside for a
 /// place; the order of arrival holds in the queue alone.
 const MOST_WAITING: u32 = 255;
 
 const _: () = {
     assert!(SIDE_BITS == 32);
-    assert!((MOST_INSIDE + MAX_RANKS) as u64 <= INSIDE_MASK);
+    assert!((MOST_INSIDE + MAX_RANKS) as u64 <= INSIDE_MASK && MOST_INSIDE.is_power_of_two());
     assert!(MOST_WAITING as u64 <= WAITING_MASK);
     // A ticket and the gate are never further apart than there are waiters.
     assert!(MOST_WAITING as u64 <= ADMITTED_MASK / 2);
@@ -121,19 +124,31 @@ impl LockState {
     }
 
     /// Whether `side` may enter now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_open(self, side: LockSide, queueing: Queueing) -> bool {
-        let other = side.other();
+        self.0 & LockState::closing(side, queueing) == 0
+    }
+
+    /// The bits of which none is set where `side` may enter: one test for all reasons.
+    #[inline(always)]
+    fn closing(side: LockSide, queueing: Queueing) -> u64 {
         let blind = match side {
             LockSide::Left | LockSide::LeftOfShared => planted(Fault::ReaderIgnoresWriter),
             _ => planted(Fault::WriterIgnoresReaders),
         };
-        let fair = queueing == Queueing::Fair || planted(Fault::NestedQueues);
-        let behind_other = self.inside(other) != 0 || (fair && self.waiting(other) != 0);
-        let behind_own = side == LockSide::RightExclusive
-            && (self.inside(side.index()) != 0 || self.waiting(side.index()) != 0);
-        let fits = self.inside(side.index()) < MOST_INSIDE;
-        (blind || !behind_other) && !behind_own && fits
+        let (own, other) = (side.index() * SIDE_BITS, side.other() * SIDE_BITS);
+        let waiting = WAITING_MASK << WAITING_SHIFT;
+        let mut bits = FULL << own;
+        if !blind {
+            bits |= INSIDE_MASK << other;
+            if queueing == Queueing::Fair || planted(Fault::NestedQueues) {
+                bits |= waiting << other;
+            }
+        }
+        if side == LockSide::RightExclusive {
+            bits |= (INSIDE_MASK | waiting) << own;
+        }
+        bits
     }
 
     /// Whether a holder, not only waiters, excludes `side`.

@@ -102,7 +102,11 @@ pub fn try_lock(
 ) -> bool {
     if held == LockType::Exclusive {
         // A rank that contends begins with the queue, on the slow path.
-        return !own.contends() && try_lock_exclusively(window, target, rank, queueing);
+        return !own.contends()
+            && match window.stage().is_used() {
+                false => try_lock_alone(window, target, rank, queueing),
+                true => try_lock_beside_all(window, target, rank, queueing),
+            };
     }
     let entered = target.try_enter(LockSide::Left, queueing);
     if entered {
@@ -111,16 +115,14 @@ pub fn try_lock(
     entered
 }
 
+/// [`try_lock`] exclusively, with the window's lock.
 #[inline(never)]
-fn try_lock_exclusively(
+fn try_lock_beside_all(
     window: &LockAllWords,
     target: &LockWords,
     rank: u32,
     queueing: Queueing,
 ) -> bool {
-    if !window.stage().is_used() {
-        return try_lock_alone(window, target, rank, queueing);
-    }
     if !window.try_enter_right(queueing) {
         return false;
     }
@@ -133,8 +135,8 @@ fn try_lock_exclusively(
     true
 }
 
-/// [`try_lock_exclusively`] without the window's lock.
-#[inline(never)]
+/// [`try_lock_beside_all`] without the window's lock.
+#[inline(always)]
 fn try_lock_alone(
     window: &LockAllWords,
     target: &LockWords,
@@ -211,7 +213,7 @@ pub fn unlock(window: &LockAllWords, target: &LockWords, held: LockType) {
     target.leave(LockSide::Left);
 }
 
-#[inline]
+#[inline(always)]
 fn unlock_exclusively(window: &LockAllWords, target: &LockWords) {
     // Before UnlockPre, so that it cannot overtake the next holder's `set_owner`.
     let is_alone = target.take_owner();

@@ -16,7 +16,7 @@ use crate::foreign;
 use crate::group::Rank;
 use crate::handler::ErrorHandler;
 use crate::prim::{JobFailed, WaitRecord, Waiter};
-use crate::shm::{AllocError, WindowHeader, is_forked};
+use crate::shm::{AllocError, CallRecorder, Placed, WindowHeader, is_forked};
 use std::panic::Location;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -24,6 +24,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub(crate) struct Calls {
     pub(crate) epochs: Epochs,
     context: Arc<Context>,
+    /// The context's, one load nearer.
+    recorder: Placed<CallRecorder>,
     /// This rank.
     rank: Rank,
     /// The window's block in the segment.
@@ -54,6 +56,7 @@ impl Calls {
         Calls {
             epochs: Epochs::new(comm.size()),
             context: comm.context().clone(),
+            recorder: comm.context().recorder(),
             rank: comm.rank(),
             block,
             mark,
@@ -251,7 +254,7 @@ impl Calls {
     /// [`Context::try_operation`] on a rank of the window.
     #[inline(always)]
     pub(crate) fn try_operation(&self, call: Call, target: Rank, bytes: u64) -> FastCall<'_> {
-        self.context().try_operation(call, self.mark, target, bytes)
+        FastCall::begin(&self.recorder, call, self.mark, (target.0, bytes))
     }
 
     /// Runs the body of a call: marks it meanwhile, and passes an error to the window's handler.

@@ -37,10 +37,22 @@ impl Synchronization<'_> {
             let passed = parts.transport.fence(calls, &mut round, kind, opens, at);
             waiting.end(|state| {
                 state.fence_round = round;
-                calls.epochs.fenced(opens && passed.is_ok());
+                calls.epochs.fenced(opens);
+                if passed.is_err() {
+                    self.leave_fence();
+                    calls.epochs.fenced(false);
+                }
             });
             passed
         })
+    }
+
+    /// Ends a fence epoch without operations, if that is the state, before an epoch of another kind opens.
+    #[inline(always)]
+    pub(super) fn leave_fence(self) {
+        if self.calls.epochs.is_in_fence() {
+            self.transport().words_of(self.calls.rank().0).open.leave_fence();
+        }
     }
 
     /// Waits until every rank has arrived at the latest fence of this one, so that what they announced
@@ -75,20 +87,12 @@ fn check_fence(calls: &Calls, assert: FenceAssert) -> Result<()> {
 
 /// What a fence announces to the other ranks.
 impl Transport {
-    /// Ends a fence epoch of rank `own` without operations, before an epoch of another kind opens.
-    #[inline]
-    pub(super) fn leave_fence(&self, own: u32) {
-        if let Some(words) = self.ranks.get(own as usize) {
-            words.open.leave_fence();
-        }
-    }
-
     /// A rank that has a fence epoch open, and so may put at any time without a lock. Called when all
     /// have arrived at the latest fence of this rank ([`Synchronization::await_latest_fence`]), after a
     /// MEM_SYNC.
     pub(super) fn rank_in_fence_epoch(&self, own: u32) -> Option<u32> {
         let passed = self.fences.load();
-        if self.has_own_block() {
+        if self.is_foreign() {
             let is_own = self.words_of(own).open.is_in_fence_epoch(passed);
             return self.opened_elsewhere().into_iter().chain(is_own.then_some(own)).min();
         }

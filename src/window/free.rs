@@ -23,7 +23,7 @@ pub(super) fn free(win: &Win, deleted: Result<()>, at: &'static Location<'static
     calls.checked(|checker, window| window.freed(checker, &calls.excluded()));
     step(Step::FreeSynced);
     let slots = sync.state.lock().pscw.table_block();
-    let is_first = calls.survivors.rank() == 0 || sync.transport.has_own_block();
+    let is_first = calls.survivors.rank() == 0 || sync.transport.is_foreign();
     let block = is_first.then_some(calls.block());
     for at in slots.into_iter().chain(directories).chain(attached).chain(block) {
         let freed = calls.context().segment.heap().free(at, &calls.context().excluded());

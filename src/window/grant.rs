@@ -1,5 +1,6 @@
 //! What this rank may access: the values of the words that [`super::state`] keeps.
 
+use crate::prim::Word32;
 use crate::sync::LockType;
 
 /// The access side.
@@ -7,9 +8,14 @@ use crate::sync::LockType;
 pub(crate) enum AccessState {
     None,
     Started,
-    Locked,
+    /// With that many locks, those included that a thread waits for. Without one, it is `None`.
+    Locked {
+        locks: u32,
+    },
     Fence,
-    LockedAll { nocheck: bool },
+    LockedAll {
+        nocheck: bool,
+    },
 }
 
 /// What this rank may do with one target.
@@ -31,31 +37,34 @@ impl AccessState {
     /// From this word on lock_all is held.
     pub(super) const ALL: u32 = AccessState::LockedAll { nocheck: false }.word();
 
+    /// Larger than the words of locks, which are their number.
+    const STARTED: u32 = u32::MAX >> 1;
+
     pub(super) const fn word(self) -> u32 {
         match self {
             AccessState::None => 0,
-            AccessState::Started => 1,
-            AccessState::Locked => 2,
-            AccessState::Fence => 3,
-            AccessState::LockedAll { nocheck } => 4 + nocheck as u32,
+            AccessState::Locked { locks } => locks,
+            AccessState::Started => Self::STARTED,
+            AccessState::Fence => Self::STARTED + 1,
+            AccessState::LockedAll { nocheck } => Self::STARTED + 2 + nocheck as u32,
         }
     }
 
-    #[inline]
+    /// How many locks a word stands for; `None` if it is that of another epoch.
+    #[inline(always)]
+    pub(super) fn locks(word: u32) -> Option<u32> {
+        (word < Self::STARTED).then_some(word)
+    }
+
+    #[inline(always)]
     pub(super) fn of(word: u32) -> AccessState {
         match word {
             0 => AccessState::None,
-            1 => AccessState::Started,
-            2 => AccessState::Locked,
-            3 => AccessState::Fence,
-            _ => AccessState::LockedAll { nocheck: word == 5 },
+            1..Self::STARTED => AccessState::Locked { locks: word },
+            Self::STARTED => AccessState::Started,
+            Self::OPEN => AccessState::Fence,
+            _ => AccessState::LockedAll { nocheck: word != Self::ALL },
         }
-    }
-
-    /// Whether operations need a grant of their target.
-    #[inline(always)]
-    pub(super) fn is_by_target(word: u32) -> bool {
-        (AccessState::Started.word()..=AccessState::Locked.word()).contains(&word)
     }
 }
 
@@ -73,6 +82,12 @@ impl Grant {
                 Grant::HELD + 2 * u32::from(nocheck) + u32::from(held == LockType::Exclusive)
             }
         }
+    }
+
+    /// Whether a word is that of a lock.
+    #[inline(always)]
+    pub(super) fn is_lock(word: &Word32) -> bool {
+        word.load() >= Grant::HELD
     }
 
     #[inline]

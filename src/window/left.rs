@@ -2,7 +2,6 @@
 //! the job.
 
 use super::calls::Calls;
-use super::grant::AccessState;
 use super::refusal::Refusal;
 use super::state::Epochs;
 use crate::context::Expected;
@@ -39,7 +38,7 @@ impl LeftEpoch {
     /// Whether it is open.
     fn is_in(self, epochs: &Epochs) -> bool {
         match self {
-            LeftEpoch::Fence => epochs.access() == AccessState::Fence,
+            LeftEpoch::Fence => epochs.is_in_fence(),
             LeftEpoch::Exposure => epochs.is_exposed(),
         }
     }

@@ -1,20 +1,46 @@
 //! Locks of targets, and of all targets (MPI-2.2 §11.4.3, MPI-4.1 §12.5.3).
 //!
 //! A call asks the table of legal calls, and tries. Where it has to wait or to report an error, its slow
-//! path continues.
+//! path does the same again, and goes on.
 
 use super::grant::Grant;
 use super::hints::Hinted;
-use super::refusal::{Fast, Refusal, Slow};
+use super::refusal::{Check, Refusal};
 use super::serial::{ACCESS, BOTH, SyncState, Synchronization};
 use super::{LockAssert, LockType};
 use crate::call::Call;
 use crate::check::{CheckedWindow, Checker, Frequency, Holding};
 use crate::error::Result;
 use crate::group::Rank;
+use crate::prim::Word32;
+use crate::sync::{Queueing, RankWords};
 use std::panic::Location;
 
-impl Synchronization<'_> {
+/// How a call locks a target.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) lock_type: LockType,
+    pub(super) nocheck: bool,
+}
+
+/// A target that this rank may lock.
+#[derive(Clone, Copy)]
+struct Lockable<'w> {
+    words: &'w RankWords,
+    grant: &'w Word32,
+    /// How many locks this rank has of others.
+    others: u32,
+}
+
+impl Lockable<'_> {
+    /// How a lock of it queues.
+    #[inline(always)]
+    fn queueing(self) -> Queueing {
+        if self.others == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
+    }
+}
+
+impl<'w> Synchronization<'w> {
     /// `MPI_Win_lock`
     #[inline(always)]
     pub(super) fn lock(
@@ -25,39 +51,41 @@ impl Synchronization<'_> {
         assert: LockAssert,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let begin =
-            |state: &mut SyncState| self.begin_lock(hints, state, lock_type, target, assert);
-        match self.try_alone(Call::Lock, target, begin) {
-            Ok(()) => Ok(()),
-            Err(slow) => self.lock_slowly(hints, slow, lock_type, target, assert, at),
-        }
+        let wanted = Wanted { lock_type, nocheck: assert.is_nocheck() };
+        let locked = self.try_alone(Call::Lock, target, |state| {
+            self.take_lock(self.may_lock(hints, state, target).ok()?, wanted)
+        });
+        if locked { Ok(()) } else { self.lock_slowly(hints, lock_type, target, assert, at) }
     }
 
-    /// Locks, if nothing is in the way; otherwise this rank waits for the lock from now on.
+    /// Whether this rank may lock the target now. The hint is the last check.
     #[inline(always)]
-    fn begin_lock(
-        self,
-        hints: &Hinted,
-        state: &SyncState,
-        lock_type: LockType,
-        target: Rank,
-        assert: LockAssert,
-    ) -> Fast {
-        let (epochs, own) = (&self.calls.epochs, self.calls.rank());
-        let words = self.transport().ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
-        let grant = epochs.grant_of(target.0)?;
+    fn may_lock(self, hints: &Hinted, state: &SyncState, target: Rank) -> Check<Lockable<'w>> {
+        let words = self.parts.transport.ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
+        let grant = self.calls.epochs.grant_of(target.0)?;
         state.may_wait(ACCESS)?;
-        epochs.may_lock(grant, target == own)?;
+        let others = self.calls.epochs.may_lock(grant, target == self.calls.rank())?;
         if words.open.exposure.load() != 0 {
-            return Err(Refusal::TargetExposed.into());
+            return Err(Refusal::TargetExposed);
         }
         hints.may_have_locks(self.calls, Call::Lock)?;
-        self.transport().leave_fence(own.0);
-        let (queueing, nocheck) = (epochs.queueing(), assert.is_nocheck());
-        let tried = self.transport().try_lock(self.calls, lock_type, words, nocheck, queueing);
-        let held = Grant::Locked { held: lock_type, nocheck };
-        epochs.takes_lock(grant, if tried.is_ok() { held } else { Grant::Awaited });
-        tried
+        Ok(Lockable { words, grant, others })
+    }
+
+    /// Locks, if nothing is in the way.
+    #[inline(always)]
+    fn take_lock(self, target: Lockable<'w>, wanted: Wanted) -> Option<()> {
+        self.transport().try_lock(self.calls, wanted, target.words, target.queueing())?;
+        let Wanted { lock_type, nocheck } = wanted;
+        self.counts(target, Grant::Locked { held: lock_type, nocheck });
+        Some(())
+    }
+
+    /// The lock of the target counts from now on.
+    #[inline(always)]
+    fn counts(self, target: Lockable<'w>, now: Grant) {
+        self.leave_fence();
+        self.calls.epochs.takes_lock(target.others, target.grant, now);
     }
 
     /// [`Synchronization::lock`] that waits or fails.
@@ -66,35 +94,50 @@ impl Synchronization<'_> {
     fn lock_slowly(
         self,
         hints: &Hinted,
-        slow: Slow,
         lock_type: LockType,
         target: Rank,
         assert: LockAssert,
         at: &'static Location<'static>,
     ) -> Result<()> {
         self.calls.within_any_operation((Call::Lock, target, 0), || {
-            let begin =
-                |state: &mut SyncState| self.begin_lock(hints, state, lock_type, target, assert);
-            let Some(slow) = self.go_on(Call::Lock, target, slow, begin)? else {
-                self.locked(target, lock_type, assert, at);
-                return Ok(());
-            };
-            let granted =
-                self.transport().await_lock(self.calls, lock_type, target.0, slow.queueing(), at);
-            if granted.is_ok() {
-                self.waited(lock_type, Some(target.0));
-            }
-            let _state = self.sync_state();
-            let (epochs, held) = (&self.calls.epochs, lock_type);
-            if let Ok(grant) = epochs.grant_of(target.0) {
-                match granted {
-                    Ok(()) => epochs.locked(grant, held),
-                    Err(_) => epochs.unlocked(grant),
+            let wanted = Wanted { lock_type, nocheck: assert.is_nocheck() };
+            let awaited = self.begin(Call::Lock, target, |state| {
+                let of = self.may_lock(hints, state, target)?;
+                if self.take_lock(of, wanted).is_some() {
+                    return Ok(None);
                 }
-            }
+                // This rank waits for the lock from now on.
+                self.counts(of, Grant::Awaited);
+                Ok(Some(of))
+            })?;
+            let granted = match awaited {
+                None => Ok(()),
+                Some(of) => self.await_lock(of, lock_type, target, at),
+            };
             self.locked(target, lock_type, assert, at);
             granted
         })
+    }
+
+    /// Waits for a lock of the target, as which it counts already.
+    fn await_lock(
+        self,
+        of: Lockable<'w>,
+        lock_type: LockType,
+        target: Rank,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let granted =
+            self.transport().await_lock(self.calls, lock_type, target.0, of.queueing(), at);
+        if granted.is_ok() {
+            self.waited(lock_type, Some(target.0));
+        }
+        let _state = self.sync_state();
+        match granted {
+            Ok(()) => self.calls.epochs.locked(of.grant, lock_type),
+            Err(_) => self.calls.epochs.unlocked(of.grant),
+        }
+        granted
     }
 
     /// The lock is held, in a checked job.
@@ -117,26 +160,26 @@ impl Synchronization<'_> {
     /// `MPI_Win_unlock`
     #[inline(always)]
     pub(super) fn unlock(self, target: Rank) -> Result<()> {
-        match self.try_alone(Call::Unlock, target, |_| self.end_lock(target)) {
-            Ok(()) => Ok(()),
-            Err(slow) => self.unlock_slowly(slow, target),
-        }
+        let unlocked = self.try_alone(Call::Unlock, target, |_| {
+            if self.transport().is_foreign() { None } else { self.end_lock(target).ok() }
+        });
+        if unlocked { Ok(()) } else { self.unlock_slowly(target) }
     }
 
     #[inline(always)]
-    fn end_lock(self, target: Rank) -> Fast {
-        let words = self.transport().ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
+    fn end_lock(self, target: Rank) -> Check {
+        let words = self.parts.transport.ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
         let grant = self.calls.epochs.grant_of(target.0)?;
         let (held, nocheck) = self.calls.epochs.may_unlock(grant)?;
-        let released = self.transport().release(self.calls.rank(), target, words, held, nocheck);
+        self.transport().release(self.calls.rank(), target, words, held, nocheck);
         self.calls.epochs.unlocked(grant);
-        released
+        Ok(())
     }
 
     /// [`Synchronization::unlock`] that fails, or that another MPI does.
     #[cold]
     #[inline(never)]
-    fn unlock_slowly(self, slow: Slow, target: Rank) -> Result<()> {
+    fn unlock_slowly(self, target: Rank) -> Result<()> {
         self.calls.within_any_operation((Call::Unlock, target, 0), || {
             self.calls.locking(target, None, |checker, window| {
                 if let Some(held) = self.held(target) {
@@ -147,10 +190,8 @@ impl Synchronization<'_> {
                 let held = self.held(target).filter(|(_, nocheck)| !nocheck);
                 held.map(|(held, _)| (held, Some(target.0)))
             });
-            match self.go_on(Call::Unlock, target, slow, |_| self.end_lock(target))? {
-                None => Ok(()),
-                Some(_) => self.transport().release_slowly(self.calls, target),
-            }
+            self.begin(Call::Unlock, target, |_| self.end_lock(target))?;
+            self.transport().release_elsewhere(self.calls, target)
         })
     }
 
@@ -167,30 +208,30 @@ impl Synchronization<'_> {
         assert: LockAssert,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        match self
-            .try_alone(Call::LockAll, Rank::NULL, |state| self.begin_lock_all(hints, state, assert))
-        {
-            Ok(()) => Ok(()),
-            Err(slow) => self.lock_all_slowly(hints, slow, assert, at),
-        }
+        let nocheck = assert.is_nocheck();
+        let locked = self.try_alone(Call::LockAll, Rank::NULL, |state| {
+            self.may_lock_all(hints, state).ok()?;
+            self.take_lock_all(nocheck)
+        });
+        if locked { Ok(()) } else { self.lock_all_slowly(hints, assert, at) }
     }
 
-    /// Locks all, if nothing is in the way. Otherwise this rank counts as waiting on both sides from now
-    /// on: no thread may post meanwhile.
+    /// Whether this rank may lock all targets now. The hint is the last check.
     #[inline(always)]
-    fn begin_lock_all(self, hints: &Hinted, state: &mut SyncState, assert: LockAssert) -> Fast {
+    fn may_lock_all(self, hints: &Hinted, state: &SyncState) -> Check {
         self.calls.epochs.may_lock_all()?;
         state.may_wait(BOTH)?;
-        hints.may_have_locks(self.calls, Call::LockAll)?;
-        let nocheck = assert.is_nocheck();
+        hints.may_have_locks(self.calls, Call::LockAll)
+    }
+
+    /// Locks all, if nothing is in the way.
+    #[inline(always)]
+    fn take_lock_all(self, nocheck: bool) -> Option<()> {
         let own = self.transport().words_of(self.calls.rank().0);
-        if let Err(slow) = self.transport().try_lock_all(own, nocheck) {
-            state.wait(Call::LockAll, BOTH);
-            return Err(slow);
-        }
-        own.open.leave_fence();
+        self.transport().try_lock_all(own, nocheck)?;
+        self.leave_fence();
         self.calls.epochs.locked_all(nocheck);
-        Ok(())
+        Some(())
     }
 
     /// [`Synchronization::lock_all`] that waits or fails.
@@ -199,21 +240,26 @@ impl Synchronization<'_> {
     fn lock_all_slowly(
         self,
         hints: &Hinted,
-        slow: Slow,
         assert: LockAssert,
         at: &'static Location<'static>,
     ) -> Result<()> {
         self.calls.within_any(Call::LockAll, || {
-            let begin = |state: &mut SyncState| self.begin_lock_all(hints, state, assert);
-            if self.go_on(Call::LockAll, Rank::NULL, slow, begin)?.is_none() {
-                self.locked_all(assert, at);
-                return Ok(());
+            let locked = self.begin(Call::LockAll, Rank::NULL, |state| {
+                self.may_lock_all(hints, state)?;
+                let locked = self.take_lock_all(assert.is_nocheck());
+                if locked.is_none() {
+                    // This rank counts as waiting on both sides from now on: no thread may post meanwhile.
+                    state.wait(Call::LockAll, BOTH);
+                }
+                Ok(locked)
+            })?;
+            if locked.is_none() {
+                let waiting = self.waiting(BOTH);
+                self.transport().await_lock_all(self.calls, at)?;
+                self.waited(LockType::Shared, None);
+                self.leave_fence();
+                waiting.end(|_| self.calls.epochs.locked_all(false));
             }
-            let waiting = self.waiting(BOTH);
-            self.transport().await_lock_all(self.calls, at)?;
-            self.waited(LockType::Shared, None);
-            self.transport().leave_fence(self.calls.rank().0);
-            waiting.end(|_| self.calls.epochs.locked_all(false));
             self.locked_all(assert, at);
             Ok(())
         })
@@ -262,24 +308,24 @@ impl Synchronization<'_> {
     /// `MPI_Win_unlock_all`
     #[inline(always)]
     pub(super) fn unlock_all(self) -> Result<()> {
-        match self.try_alone(Call::UnlockAll, Rank::NULL, |_| self.end_lock_all()) {
-            Ok(()) => Ok(()),
-            Err(slow) => self.unlock_all_slowly(slow),
-        }
+        let unlocked = self.try_alone(Call::UnlockAll, Rank::NULL, |_| {
+            if self.transport().is_foreign() { None } else { self.end_lock_all().ok() }
+        });
+        if unlocked { Ok(()) } else { self.unlock_all_slowly() }
     }
 
     #[inline(always)]
-    fn end_lock_all(self) -> Fast {
-        let released =
-            self.transport().release_all(self.calls.rank(), self.calls.epochs.may_unlock_all()?);
+    fn end_lock_all(self) -> Check {
+        let nocheck = self.calls.epochs.may_unlock_all()?;
+        self.transport().release_all(self.calls.rank(), nocheck);
         self.calls.epochs.unlocked_all();
-        released
+        Ok(())
     }
 
     /// [`Synchronization::unlock_all`] that fails, or that another MPI does.
     #[cold]
     #[inline(never)]
-    fn unlock_all_slowly(self, slow: Slow) -> Result<()> {
+    fn unlock_all_slowly(self) -> Result<()> {
         self.calls.within_any(Call::UnlockAll, || {
             self.calls.synchronising(None, Frequency::Seldom, |checker, window| {
                 if let Ok(nocheck) = self.calls.epochs.may_unlock_all() {
@@ -290,10 +336,8 @@ impl Synchronization<'_> {
                 let nocheck = self.calls.epochs.may_unlock_all().ok()?;
                 (!nocheck).then_some((LockType::Shared, None))
             });
-            match self.go_on(Call::UnlockAll, Rank::NULL, slow, |_| self.end_lock_all())? {
-                None => Ok(()),
-                Some(_) => self.transport().release_all_slowly(self.calls),
-            }
+            self.begin(Call::UnlockAll, Rank::NULL, |_| self.end_lock_all())?;
+            self.transport().release_all_elsewhere(self.calls)
         })
     }
 }

@@ -63,7 +63,7 @@ impl Synchronization<'_> {
                 .set(calls, group)
                 .and_then(|()| transport.await_posts(calls, &mut targets, awaits, at));
             if posted.is_ok() {
-                transport.leave_fence(calls.rank().0);
+                self.leave_fence();
             }
             waiting.end(|state| {
                 if posted.is_ok() {

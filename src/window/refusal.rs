@@ -5,7 +5,6 @@
 
 use super::grant::AccessState;
 use crate::call::Call;
-use crate::sync::Queueing;
 use std::result;
 
 /// Why a call on a window is refused. A call that is refused has changed nothing.
@@ -60,36 +59,6 @@ pub(crate) enum Refusal {
 /// What a check gives.
 pub(crate) type Check<R = ()> = result::Result<R, Refusal>;
 
-/// Why the fast path of a call has not completed it: what the slow path does. As small as a [`Refusal`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slow {
-    /// The call has not begun: the state's mutex is not biased to this thread.
-    NotBegun,
-    /// The call has begun; it waits, or the other MPI does the rest.
-    Waits,
-    /// The same, and it waits for holders of the lock alone ([`Queueing::HoldersOnly`]).
-    WaitsForHolders,
-    /// The call is refused.
-    Refused(Refusal),
-}
-
-/// The outcome of the fast path of a call.
-pub(super) type Fast = result::Result<(), Slow>;
-
-impl From<Refusal> for Slow {
-    #[inline(always)]
-    fn from(refusal: Refusal) -> Slow {
-        Slow::Refused(refusal)
-    }
-}
-
-impl Slow {
-    /// How a lock that waits queues.
-    pub(super) fn queueing(self) -> Queueing {
-        if self == Slow::WaitsForHolders { Queueing::HoldersOnly } else { Queueing::Fair }
-    }
-}
-
 impl Refusal {
     /// A call is not allowed in this state of the access side.
     pub(super) const fn in_state(access: AccessState) -> Refusal {
@@ -97,7 +66,7 @@ impl Refusal {
             AccessState::None => Refusal::NoEpoch,
             AccessState::Fence => Refusal::InFence,
             AccessState::Started => Refusal::InStart,
-            AccessState::Locked => Refusal::InLock,
+            AccessState::Locked { .. } => Refusal::InLock,
             AccessState::LockedAll { .. } => Refusal::InLockAll,
         }
     }

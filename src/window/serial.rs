@@ -8,7 +8,7 @@
 
 use super::calls::Calls;
 use super::posts::Pscw;
-use super::refusal::{Check, Fast, Refusal, Slow};
+use super::refusal::{Check, Refusal};
 use super::transport::Transport;
 use crate::call::Call;
 use crate::error::Result;
@@ -65,17 +65,18 @@ impl<'w> Synchronization<'w> {
         self.parts.state.lock()
     }
 
-    /// Runs `f`, the fast path of `call`, if the mutex of the state is biased to this thread.
+    /// Runs `f`, the fast path of `call`, if the mutex of the state is biased to this thread: whether it has completed the
+    /// call. Otherwise it has changed nothing, and the slow path begins again.
     #[inline(always)]
     pub(super) fn try_alone(
         self,
         call: Call,
         target: Rank,
-        f: impl FnOnce(&mut SyncState) -> Fast,
-    ) -> Fast {
+        f: impl FnOnce(&mut SyncState) -> Option<()>,
+    ) -> bool {
         let in_call = self.calls.try_operation(call, target, 0);
-        let done = self.parts.state.try_biased(f).unwrap_or(Err(Slow::NotBegun));
-        if done.is_ok() {
+        let done = self.parts.state.attempt_biased(f).is_some();
+        if done {
             in_call.end()
         } else {
             in_call.begin_again()
@@ -83,25 +84,15 @@ impl<'w> Synchronization<'w> {
         done
     }
 
-    /// Begins the slow path of `call`, whose fast path has ended as `slow`: what is left to do, if
-    /// anything.
-    pub(super) fn go_on(
+    /// Runs `f`, the first part of the slow path of `call`.
+    pub(super) fn begin<R>(
         self,
         call: Call,
         target: Rank,
-        slow: Slow,
-        f: impl FnOnce(&mut SyncState) -> Fast,
-    ) -> Result<Option<Slow>> {
-        let tried = match slow {
-            Slow::NotBegun if is_forked() => Err(Slow::Refused(Refusal::Forked)),
-            Slow::NotBegun => f(&mut self.sync_state()),
-            slow => Err(slow),
-        };
-        match tried {
-            Ok(()) => Ok(None),
-            Err(Slow::Refused(refusal)) => Err(self.calls.refused(call, target, refusal)),
-            Err(slow) => Ok(Some(slow)),
-        }
+        f: impl FnOnce(&mut SyncState) -> Check<R>,
+    ) -> Result<R> {
+        let begun = if is_forked() { Err(Refusal::Forked) } else { f(&mut self.sync_state()) };
+        self.calls.allowed(call, target, begun)
     }
 
     /// Claims the sides for `call`, which is going to wait.

@@ -17,7 +17,7 @@
 use super::grant::{AccessState, Grant};
 use super::refusal::{Check, Refusal};
 use crate::prim::Word32;
-use crate::sync::{LockType, Queueing};
+use crate::sync::LockType;
 
 /// This rank's epochs on one window.
 ///
@@ -28,7 +28,6 @@ pub(crate) struct Epochs {
     /// 1 if an operation was issued since the last fence.
     used: Word32,
     grants: Box<[Word32]>,
-    locks: Word32,
     /// The number of origins of the open exposure epoch plus one; zero for "none is open".
     exposed_to: Word32,
 }
@@ -39,7 +38,6 @@ impl Epochs {
             access: Word32::default(),
             used: Word32::default(),
             grants: (0..ranks).map(|_| Word32::default()).collect(),
-            locks: Word32::default(),
             exposed_to: Word32::default(),
         }
     }
@@ -75,10 +73,16 @@ impl Epochs {
         self.exposed_to.load() != 0
     }
 
+    /// Whether a fence epoch is open.
+    #[inline(always)]
+    pub(super) fn is_in_fence(&self) -> bool {
+        self.access.load() == AccessState::OPEN
+    }
+
     /// Whether a fence epoch is open in which an operation was issued.
     #[inline]
     pub(crate) fn is_used(&self) -> bool {
-        self.access() == AccessState::Fence && self.used.load() != 0
+        self.is_in_fence() && self.used.load() != 0
     }
 
     /// Why a call is refused that the access side does not admit.
@@ -148,17 +152,24 @@ impl Epochs {
         self.exposed_to.load().checked_sub(1).ok_or(Refusal::NotExposed)
     }
 
-    #[inline]
-    pub(crate) fn may_lock(&self, grant: &Word32, is_own: bool) -> Check {
-        if self.access() != AccessState::Locked {
-            self.may_begin()?;
+    /// How many locks this rank has of others.
+    #[inline(always)]
+    pub(crate) fn may_lock(&self, grant: &Word32, is_own: bool) -> Check<u32> {
+        let locks = match AccessState::locks(self.access.load()) {
+            Some(locks) => locks,
+            None => self.may_begin().map(|()| 0)?,
+        };
+        let word = grant.load();
+        if word != Grant::None.word() {
+            return Err(match Grant::of(word) {
+                Grant::Awaited => Refusal::LockAwaited,
+                _ => Refusal::Locked,
+            });
         }
-        match Grant::of(grant.load()) {
-            Grant::Locked { .. } => Err(Refusal::Locked),
-            Grant::Awaited => Err(Refusal::LockAwaited),
-            _ if is_own => self.may_be_hidden(Refusal::OwnPartExposed),
-            _ => Ok(()),
+        if is_own {
+            self.may_be_hidden(Refusal::OwnPartExposed)?;
         }
+        Ok(locks)
     }
 
     /// How the lock is held, and whether by NOCHECK.
@@ -187,24 +198,25 @@ impl Epochs {
 
     #[inline(always)]
     pub(crate) fn may_flush(&self, target: u32) -> Check {
-        if self.access.load() >= AccessState::ALL { Ok(()) } else { self.may_flush_locked(target) }
+        let is_locked = || self.grants.get(target as usize).is_some_and(Grant::is_lock);
+        if self.access.load() >= AccessState::ALL || is_locked() {
+            return Ok(());
+        }
+        Err(self.no_flush())
     }
 
-    #[inline(never)]
-    fn may_flush_locked(&self, target: u32) -> Check {
-        match (self.access(), self.grant(target)) {
-            (AccessState::LockedAll { .. }, _) | (AccessState::Locked, Grant::Locked { .. }) => {
-                Ok(())
-            }
-            (AccessState::Locked, _) => Err(Refusal::NotLocked),
-            _ => Err(self.refusal()),
+    #[cold]
+    fn no_flush(&self) -> Refusal {
+        match self.access() {
+            AccessState::Locked { .. } => Refusal::NotLocked,
+            _ => self.refusal(),
         }
     }
 
     #[inline]
     pub(crate) fn may_flush_all(&self) -> Check {
         match self.access() {
-            AccessState::LockedAll { .. } | AccessState::Locked => Ok(()),
+            AccessState::LockedAll { .. } | AccessState::Locked { .. } => Ok(()),
             _ => Err(self.refusal()),
         }
     }
@@ -213,7 +225,7 @@ impl Epochs {
     #[inline(always)]
     pub(crate) fn reaches(&self, target: u32) -> bool {
         let access = self.access.load();
-        access >= AccessState::OPEN || AccessState::is_by_target(access) && self.is_granted(target)
+        access >= AccessState::OPEN || access != 0 && self.is_granted(target)
     }
 
     #[inline(always)]
@@ -239,7 +251,7 @@ impl Epochs {
     fn no_access(&self) -> Refusal {
         match self.access() {
             AccessState::Started => Refusal::NotStarted,
-            AccessState::Locked => Refusal::NotLocked,
+            AccessState::Locked { .. } => Refusal::NotLocked,
             _ => Refusal::NoAccess,
         }
     }
@@ -292,18 +304,11 @@ impl Epochs {
         self.exposed_to.store(0);
     }
 
-    /// A lock is held, or a thread begins to wait for it: it counts from now on.
-    #[inline]
-    pub(crate) fn takes_lock(&self, grant: &Word32, now: Grant) {
-        self.set_access(AccessState::Locked);
+    /// Beside that many locks, one more is held, or a thread begins to wait for it: it counts from now on.
+    #[inline(always)]
+    pub(crate) fn takes_lock(&self, others: u32, grant: &Word32, now: Grant) {
+        self.set_access(AccessState::Locked { locks: others + 1 });
         grant.store(now.word());
-        self.locks.store(self.locks.load() + 1);
-    }
-
-    /// How a lock that is asked for now queues.
-    #[inline]
-    pub(super) fn queueing(&self) -> Queueing {
-        if self.locks.load() == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
     }
 
     /// A lock that was waited for is held.
@@ -312,14 +317,11 @@ impl Epochs {
     }
 
     /// A lock is held, or waited for, no longer.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn unlocked(&self, grant: &Word32) {
         grant.store(Grant::None.word());
-        let others = self.locks.load() - 1;
-        self.locks.store(others);
-        if others == 0 {
-            self.set_access(AccessState::None);
-        }
+        let locks = AccessState::locks(self.access.load()).unwrap_or_default();
+        self.set_access(AccessState::Locked { locks: locks.saturating_sub(1) });
     }
 
     #[inline]
@@ -335,8 +337,7 @@ impl Epochs {
     /// Whatever was open is not any more.
     pub(crate) fn close_all(&self) {
         self.set_access(AccessState::None);
-        let words = [&self.locks, &self.exposed_to];
-        words.into_iter().for_each(|word| word.store(0));
+        self.exposed_to.store(0);
         (0..self.grants.len()).for_each(|rank| self.set_grant(rank as u32, Grant::None));
     }
 }

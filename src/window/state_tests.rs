@@ -6,11 +6,11 @@ const SHARED: LockType = LockType::Shared;
 
 fn lock(epochs: &Epochs, target: u32) {
     let grant = epochs.grant_of(target).unwrap();
-    epochs.takes_lock(grant, Grant::Awaited);
+    epochs.takes_lock(may_lock(epochs, target).unwrap(), grant, Grant::Awaited);
     epochs.locked(grant, SHARED);
 }
 
-fn may_lock(epochs: &Epochs, target: u32) -> Check {
+fn may_lock(epochs: &Epochs, target: u32) -> Check<u32> {
     epochs.may_lock(epochs.grant_of(target)?, target == 0)
 }
 
@@ -20,7 +20,7 @@ fn in_state(access: AccessState) -> Epochs {
         AccessState::None => {}
         AccessState::Fence => epochs.fenced(true),
         AccessState::Started => epochs.started(&[1]),
-        AccessState::Locked => lock(&epochs, 1),
+        AccessState::Locked { .. } => lock(&epochs, 1),
         AccessState::LockedAll { nocheck } => epochs.locked_all(nocheck),
     }
     epochs
@@ -34,7 +34,7 @@ fn the_table_of_states_and_calls() {
         (AccessState::None, "fs.lL..a....f"),
         (AccessState::Fence, "fs.lL..a..pPf"),
         (AccessState::Started, "..c.......p.."),
-        (AccessState::Locked, "....Lu..x.p.."),
+        (AccessState::Locked { locks: 1 }, "....Lu..x.p.."),
         (AccessState::LockedAll { nocheck: false }, ".......AxXpP."),
     ];
     for (access, expected) in rows {

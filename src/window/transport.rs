@@ -6,8 +6,8 @@
 
 use super::LockType;
 use super::calls::Calls;
+use super::lock::Wanted;
 use super::posts::{Pscw, Targets};
-use super::refusal::{Fast, Slow};
 use super::serial::SyncState;
 use crate::call::Call;
 use crate::check::{CheckedWindow, Checker, Frequency};
@@ -78,14 +78,15 @@ impl Transport {
         }
     }
 
+    /// Whether another MPI synchronises the ranks; the window's block belongs to this rank alone then.
+    #[inline(always)]
+    pub(super) fn is_foreign(&self) -> bool {
+        self.foreign().is_some()
+    }
+
     /// The first other rank of another MPI's window whose latest fence has opened an epoch.
     pub(super) fn opened_elsewhere(&self) -> Option<u32> {
         self.opened.load().checked_sub(1)
-    }
-
-    /// Whether the window's block belongs to this rank alone.
-    pub(super) fn has_own_block(&self) -> bool {
-        self.foreign().is_some()
     }
 
     /// Wakes the ranks that wait for a change of the part of one of `ranks`; a number that is no rank has
@@ -425,23 +426,18 @@ impl Transport {
     pub(super) fn try_lock(
         &self,
         calls: &Calls,
-        lock_type: LockType,
+        wanted: Wanted,
         words: &RankWords,
-        nocheck: bool,
         queueing: Queueing,
-    ) -> Fast {
-        if nocheck {
-            sync::lock_nocheck();
-            return Ok(());
-        }
+    ) -> Option<()> {
         let (window, own) = (&self.words.lock_all, calls.rank().0);
-        let locked = self.foreign().is_none()
-            && sync::try_lock(window, &words.lock, lock_type, (own, &self.node), queueing);
-        match queueing {
-            _ if locked => Ok(()),
-            Queueing::Fair => Err(Slow::Waits),
-            Queueing::HoldersOnly => Err(Slow::WaitsForHolders),
+        if wanted.nocheck {
+            sync::lock_nocheck();
+            return Some(());
         }
+        let may = !self.is_foreign();
+        (may && sync::try_lock(window, &words.lock, wanted.lock_type, (own, &self.node), queueing))
+            .then_some(())
     }
 
     /// Waits for a lock of `target`.
@@ -476,7 +472,7 @@ impl Transport {
         Locker { rank, target, ranks: self.ranks.len() as u32, own: &self.node, node_of }
     }
 
-    /// Releases a lock of the target with these words.
+    /// Releases a lock of the target with these words, unless [`Transport::release_elsewhere`] has to.
     #[inline(always)]
     pub(super) fn release(
         &self,
@@ -485,9 +481,9 @@ impl Transport {
         words: &RankWords,
         held: LockType,
         nocheck: bool,
-    ) -> Fast {
-        if self.foreign().is_some() {
-            return Err(Slow::Waits);
+    ) {
+        if self.is_foreign() {
+            return;
         } else if nocheck {
             sync::unlock_nocheck();
         } else if self.node.is_held() {
@@ -496,7 +492,6 @@ impl Transport {
             sync::unlock(&self.words.lock_all, &words.lock, held);
         }
         self.ring([target.0]);
-        Ok(())
     }
 
     /// [`Transport::release`] while this rank holds some lock through its node.
@@ -508,7 +503,7 @@ impl Transport {
     }
 
     /// [`Transport::release`] by the other MPI.
-    pub(super) fn release_slowly(&self, calls: &Calls, target: Rank) -> Result<()> {
+    pub(super) fn release_elsewhere(&self, calls: &Calls, target: Rank) -> Result<()> {
         let Some(window) = self.foreign() else { return Ok(()) };
         calls.foreign(Call::Unlock, window.unlock(target.0))
     }
@@ -554,14 +549,13 @@ impl Transport {
 
     /// Locks all targets, if that need not wait.
     #[inline(always)]
-    pub(super) fn try_lock_all(&self, own: &RankWords, nocheck: bool) -> Fast {
+    pub(super) fn try_lock_all(&self, own: &RankWords, nocheck: bool) -> Option<()> {
         if nocheck {
             sync::lock_all_nocheck();
-            return Ok(());
+            return Some(());
         }
-        let locked =
-            self.foreign().is_none() && sync::try_lock_all(&self.words.lock_all, self.reader(own));
-        if locked { Ok(()) } else { Err(Slow::Waits) }
+        let may = !self.is_foreign();
+        (may && sync::try_lock_all(&self.words.lock_all, self.reader(own))).then_some(())
     }
 
     /// Waits for a lock of all targets.
@@ -585,22 +579,21 @@ impl Transport {
             .map_err(|failed| calls.job_failed(failed, Call::LockAll))
     }
 
-    /// Releases the lock of all targets.
+    /// Releases the lock of all targets, unless [`Transport::release_all_elsewhere`] has to.
     #[inline(always)]
-    pub(super) fn release_all(&self, own: Rank, nocheck: bool) -> Fast {
-        if self.foreign().is_some() {
-            return Err(Slow::Waits);
+    pub(super) fn release_all(&self, own: Rank, nocheck: bool) {
+        if self.is_foreign() {
+            return;
         } else if nocheck {
             sync::unlock_all_nocheck();
         } else {
             sync::unlock_all(&self.words.lock_all, self.words_of(own.0).lock.node());
         }
         self.ring_all();
-        Ok(())
     }
 
     /// [`Transport::release_all`] by the other MPI.
-    pub(super) fn release_all_slowly(&self, calls: &Calls) -> Result<()> {
+    pub(super) fn release_all_elsewhere(&self, calls: &Calls) -> Result<()> {
         let Some(window) = self.foreign() else { return Ok(()) };
         calls.foreign(Call::UnlockAll, window.unlock_all())
     }

@@ -91,7 +91,7 @@ pub(super) fn await_value<T: Integer>(
     let wanted = Awaited { kind: AwaitedKind::Value, peer, number: disp, ..Awaited::default() };
     let describe = |record: &WaitRecord| record.set(&wanted);
     let waiter = calls.recording_waiter(at, &describe);
-    match transport.has_own_block() {
+    match transport.is_foreign() {
         true => {
             poll(&waiter, look);
             Ok(())
