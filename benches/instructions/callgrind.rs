@@ -15,9 +15,11 @@ use std::time::Duration;
 pub const ONCE: u32 = 1000;
 /// How a rank marks the name of a path for the driver.
 const MARK: &str = "@path ";
-/// The function below as valgrind names it. A pattern with stars, given to both options that name
-/// it, would keep callgrind from writing any profile.
+/// The function below as valgrind names it, and that of the program in C. A pattern with stars, given to both options that
+/// name it, would keep callgrind from writing any profile.
 const FUNCTION: &str = concat!(module_path!(), "::calls_that_are_counted");
+const FUNCTION_IN_C: &str = "calls_that_are_counted";
+const PROGRAM_IN_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions/paths.c");
 /// A job that takes longer hangs, and is ended.
 const HANG: Duration = Duration::from_secs(120);
 /// The segment is as large as the machine's memory by default, for which valgrind has no room
@@ -51,10 +53,31 @@ pub fn path(what: &str, mut run: impl FnMut(u32)) {
 /// The instructions of each path on rank 0 of a job of the given number of ranks.
 pub fn count(ranks: u32) -> Result<Vec<Counted>, String> {
     let profiles = Profiles::new(ranks)?;
-    let mut command = command(ranks, &profiles.0);
-    let ended = process::run(&mut command, HANG).map_err(|error| format!("valgrind: {error}"))?;
+    counted(&profiles, &mut command(ranks, &profiles.0))
+        .map_err(|problem| format!("counting with {ranks} ranks: {problem}"))
+}
+
+/// The instructions of each path of a program in C, with the C interface that is installed at `prefix`.
+pub fn count_in_c(prefix: &Path) -> Result<Vec<Counted>, String> {
+    let profiles = Profiles::new(0)?;
+    let program = profiles.0.join("paths");
+    let mut compiler = Command::new(prefix.join("bin/rmacc"));
+    compiler.args(["-O2", PROGRAM_IN_C, "-o"]).arg(&program);
+    let compiled = compiler.status().map_err(|error| format!("{compiler:?}: {error}"))?;
+    if !compiled.success() {
+        return Err(format!("{compiler:?}: {compiled}"));
+    }
+    let mut command = Command::new(prefix.join("bin/rmarun"));
+    command.args(["-n", "1", "--segment-size", SEGMENT, "--", "valgrind"]);
+    command.args(callgrind(FUNCTION_IN_C, &profiles.0)).arg(program);
+    counted(&profiles, &mut command).map_err(|problem| format!("counting in C: {problem}"))
+}
+
+/// What a job counts, whose rank 0 prints the names of its paths.
+fn counted(profiles: &Profiles, command: &mut Command) -> Result<Vec<Counted>, String> {
+    let ended = process::run(command, HANG).map_err(|error| format!("valgrind: {error}"))?;
     if let Some(problem) = ended.problem() {
-        return Err(format!("counting with {ranks} ranks: {problem}\n{}", ended.stdout));
+        return Err(format!("{problem}\n{}", ended.stdout));
     }
     let paths = ended.stdout.lines().filter_map(|line| line.strip_prefix(MARK));
     let counted = paths.enumerate().map(|(i, what)| {
@@ -64,7 +87,7 @@ pub fn count(ranks: u32) -> Result<Vec<Counted>, String> {
     });
     let counted: Vec<Counted> = counted.collect::<Result<_, String>>()?;
     match counted.is_empty() {
-        true => Err(format!("no path was counted with {ranks} ranks:\n{}", ended.stdout)),
+        true => Err(format!("no path was counted:\n{}", ended.stdout)),
         false => Ok(counted),
     }
 }
@@ -75,12 +98,19 @@ fn command(ranks: u32, profiles: &Path) -> Command {
     let first = "test $ONESIDED_RANK = 0 && exec \"$@\"; exec \"$0\" --rank";
     let mut command = Command::new(env!("CARGO_BIN_EXE_rmarun"));
     command.args(["-n", &ranks.to_string(), "--segment-size", SEGMENT, "--", "sh", "-c", first]);
-    command.arg(&own).args(["valgrind", "--quiet", "--tool=callgrind"]);
-    command.arg(format!("--toggle-collect={FUNCTION}"));
-    command.arg(format!("--dump-after={FUNCTION}"));
-    command.arg(format!("--callgrind-out-file={}", profiles.join("profile").display()));
-    command.arg(own).arg("--rank");
+    command.arg(&own).arg("valgrind").args(callgrind(FUNCTION, profiles)).arg(own).arg("--rank");
     command
+}
+
+/// The arguments of valgrind that count within `function`.
+fn callgrind(function: &str, profiles: &Path) -> [String; 5] {
+    [
+        "--quiet".into(),
+        "--tool=callgrind".into(),
+        format!("--toggle-collect={function}"),
+        format!("--dump-after={function}"),
+        format!("--callgrind-out-file={}", profiles.join("profile").display()),
+    ]
 }
 
 /// A folder of profiles, until dropped.

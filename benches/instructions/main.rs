@@ -11,6 +11,7 @@ mod process;
 mod table;
 
 use clap::Parser;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use table::{Counted, Table};
 
@@ -26,6 +27,9 @@ struct Options {
     /// rank while the others sleep
     #[arg(long, value_name = "RANKS", value_delimiter = ',')]
     ranks: Vec<u32>,
+    /// Counts a program in C too, with the C interface that is installed there
+    #[arg(long, value_name = "PREFIX")]
+    c: Option<PathBuf>,
     /// Passed by `cargo bench`; without it (`cargo test --benches`) the program is not optimised
     #[arg(long, hide = true)]
     bench: bool,
@@ -56,19 +60,26 @@ fn main() -> ExitCode {
 
 /// Counts and compares; whether nothing has become longer than allowed.
 fn judge(options: &Options) -> Result<bool, String> {
-    let alone = callgrind::count(1)?;
+    let mut counted = callgrind::count(1)?;
     if !options.ranks.is_empty() {
-        by_ranks(&alone, &options.ranks)?;
+        by_ranks(&counted, &options.ranks)?;
     }
-    let compiler = compiler()?;
-    let about = |error| format!("{FILE}: {error}");
+    if let Some(prefix) = &options.c {
+        counted.extend(callgrind::count_in_c(prefix)?);
+    }
+    let (compiler, table) = (compiler()?, std::fs::read_to_string(FILE));
+    let table = table.ok().and_then(|text| Table::parse(&text));
+    let is_counted = |row: &Counted| options.c.is_some() || !row.what.starts_with("C: ");
     if options.write {
-        let table = Table { compiler, rows: alone };
-        return std::fs::write(FILE, table.text()).map(|()| true).map_err(about);
+        // Without the C interface, its rows stay as they are.
+        let rows = table.map_or_else(Vec::new, |table| table.rows);
+        counted.extend(rows.into_iter().filter(|row| !is_counted(row)));
+        let text = Table { compiler, rows: counted }.text();
+        return std::fs::write(FILE, text).map(|()| true).map_err(|e| format!("{FILE}: {e}"));
     }
-    let table = Table::parse(&std::fs::read_to_string(FILE).map_err(about)?);
-    let table = table.ok_or_else(|| format!("{FILE}: not a table; --write makes one"))?;
-    let findings = table.compare(&alone);
+    let mut table = table.ok_or_else(|| format!("{FILE}: not a table; --write makes one"))?;
+    table.rows.retain(is_counted);
+    let findings = table.compare(&counted);
     if !options.bench {
         println!("\nNot judged: this program is not optimised. `cargo bench` judges.");
         return Ok(true);
