@@ -274,6 +274,8 @@ pub struct Table<T> {
 }
 
 const CHUNKS: usize = 25;
+/// The slots of the first chunk.
+const FIRST_CHUNK: u32 = 64;
 
 #[derive(Default)]
 struct Free {
@@ -309,17 +311,27 @@ impl<T> Table<T> {
         self.free.get_or_init(|| BiasedMutex::new(Free::default(), false))
     }
 
-    /// The slot at an index, if its chunk exists.
+    /// The slot at an index, if its chunk exists: mostly in the first one.
     #[inline(always)]
     fn slot(&self, place: u32) -> Option<&Slot<T>> {
+        if place < FIRST_CHUNK {
+            return self.slot_of(0, place as usize);
+        }
         let (chunk, k) = position(place);
+        self.slot_of(chunk, k)
+    }
+
+    #[inline(always)]
+    fn slot_of(&self, chunk: usize, k: usize) -> Option<&Slot<T>> {
         // Observes the chunk's slots, which `insert` has initialised.
         let start = self.chunks.get(chunk)?.load(Ordering::Acquire);
         if start.is_null() {
             return None;
         }
         // SAFETY: a chunk that is not null has 64 << chunk slots (invariant 1), and `k` is below that.
-        Some(unsafe { &*start.wrapping_add(k) })
+        let slot = unsafe { start.add(k) };
+        // SAFETY: as above; they are initialised, and no reference to one is exclusive.
+        Some(unsafe { &*slot })
     }
 
     #[inline(always)]
@@ -430,15 +442,12 @@ impl<T> Table<T> {
     }
 }
 
-/// The chunk of an index, and the index within it: mostly the first chunk.
-#[inline(always)]
+/// The chunk of an index, and the index within it.
 fn position(place: u32) -> (usize, usize) {
-    if place < 64 {
-        return (0, place as usize);
-    }
-    let shifted = u64::from(place) + 64;
-    let chunk = shifted.ilog2() as usize - 6;
-    (chunk, (shifted - (64 << chunk)) as usize)
+    let first = u64::from(FIRST_CHUNK);
+    let shifted = u64::from(place) + first;
+    let chunk = (shifted / first).ilog2();
+    (chunk as usize, (shifted - (first << chunk)) as usize)
 }
 
 #[cfg(test)]

@@ -12,13 +12,22 @@ use crate::sync;
 /// `MPI_Win_flush`
 #[inline(always)]
 pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Result<()> {
-    if target.index() < transport.flushable && calls.epochs.may_flush(target.0).is_ok() {
+    match try_flush(calls, transport, target) {
+        true => Ok(()),
+        false => flush_slowly(calls, transport, target),
+    }
+}
+
+/// The fast path of [`flush`]: whether it is done. If not, it has changed nothing.
+#[inline(always)]
+pub(super) fn try_flush(calls: &Calls, transport: &Transport, target: Rank) -> bool {
+    let is_usual = target.index() < transport.flushable && calls.epochs.may_flush(target.0).is_ok();
+    if is_usual {
         let in_call = calls.try_operation(Call::Flush, target, 0);
         transport.flush_reached(target);
         in_call.end();
-        return Ok(());
     }
-    flush_slowly(calls, transport, target)
+    is_usual
 }
 
 /// [`flush`] of a target that this rank has not locked, or of no rank.

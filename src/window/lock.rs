@@ -51,11 +51,25 @@ impl<'w> Synchronization<'w> {
         assert: LockAssert,
         at: &'static Location<'static>,
     ) -> Result<()> {
+        match self.try_lock(hints, lock_type, target, assert) {
+            true => Ok(()),
+            false => self.lock_slowly(hints, lock_type, target, assert, at),
+        }
+    }
+
+    /// The fast path of [`Synchronization::lock`].
+    #[inline(always)]
+    pub(super) fn try_lock(
+        self,
+        hints: &Hinted,
+        lock_type: LockType,
+        target: Rank,
+        assert: LockAssert,
+    ) -> bool {
         let wanted = Wanted { lock_type, nocheck: assert.is_nocheck() };
-        let locked = self.try_alone(Call::Lock, target, |state| {
+        self.try_alone(Call::Lock, target, |state| {
             self.take_lock(self.may_lock(hints, state, target).ok()?, wanted)
-        });
-        if locked { Ok(()) } else { self.lock_slowly(hints, lock_type, target, assert, at) }
+        })
     }
 
     /// Whether this rank may lock the target now. The hint is the last check.
@@ -160,10 +174,15 @@ impl<'w> Synchronization<'w> {
     /// `MPI_Win_unlock`
     #[inline(always)]
     pub(super) fn unlock(self, target: Rank) -> Result<()> {
-        let unlocked = self.try_alone(Call::Unlock, target, |_| {
+        if self.try_unlock(target) { Ok(()) } else { self.unlock_slowly(target) }
+    }
+
+    /// The fast path of [`Synchronization::unlock`].
+    #[inline(always)]
+    pub(super) fn try_unlock(self, target: Rank) -> bool {
+        self.try_alone(Call::Unlock, target, |_| {
             if self.transport().is_foreign() { None } else { self.end_lock(target).ok() }
-        });
-        if unlocked { Ok(()) } else { self.unlock_slowly(target) }
+        })
     }
 
     #[inline(always)]

@@ -472,6 +472,13 @@ impl Win {
         self.synchronization().lock(&self.hints, lock_type, target, assert, at)
     }
 
+    /// Does [`Win::lock_with`] on the fast path, and returns whether it has. If not, it has changed nothing, and that call
+    /// does it or returns the error. For language bindings.
+    #[inline(always)]
+    pub fn try_lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> bool {
+        self.synchronization().try_lock(&self.hints, lock_type, target, assert)
+    }
+
     /// `MPI_Win_lock_all` (MPI-4.1 §12.5.3): a shared lock on every rank's part, at a cost that
     /// does not depend on their number.
     ///
@@ -505,6 +512,12 @@ impl Win {
         self.synchronization().unlock(target)
     }
 
+    /// The same of [`Win::unlock`].
+    #[inline(always)]
+    pub fn try_unlock(&self, target: Rank) -> bool {
+        self.synchronization().try_unlock(target)
+    }
+
     /// `MPI_Win_unlock_all` (MPI-4.1 §12.5.3). Local; never blocks.
     ///
     /// # Errors
@@ -523,6 +536,12 @@ impl Win {
     #[inline(always)]
     pub fn flush(&self, target: Rank) -> Result<()> {
         flush::flush(&self.calls, &self.sync.transport, target)
+    }
+
+    /// The same of [`Win::flush`].
+    #[inline(always)]
+    pub fn try_flush(&self, target: Rank) -> bool {
+        flush::try_flush(&self.calls, &self.sync.transport, target)
     }
 
     /// `MPI_Win_flush_all`: [`Win::flush`] of every target. Local; never blocks.
