@@ -109,7 +109,7 @@ int main(void) {
     path("rput of 8 bytes + wait", rput_and_wait);
     MPI_Win_unlock_all(win);
     path("fence", fence);
-    path("irecv + isend of 8 bytes + waitall", messages);
+    path("irecv + isend of 8 bytes to itself + waitall", messages);
     MPI_Type_free(&vector);
     MPI_Win_free(&win);
     return MPI_Finalize();
