@@ -357,7 +357,7 @@ impl<'w> Communication<'w> {
         (call, target): (Call, Rank),
         at: *const u8,
         bytes: usize,
-        f: impl FnOnce() -> R,
+        f: impl FnMut() -> R,
     ) -> Option<R> {
         self.calls.epochs.operated();
         let context = self.calls.context();
@@ -378,7 +378,7 @@ impl<'w> Communication<'w> {
         self,
         call: Call,
         at: *const u8,
-        f: impl FnOnce() -> R,
+        mut f: impl FnMut() -> R,
     ) -> Result<R> {
         match self.calls.context().shards.announce(at) {
             Some(announced) => {
@@ -396,13 +396,10 @@ impl<'w> Communication<'w> {
         self,
         call: Call,
         at: *const u8,
-        f: impl FnOnce() -> R,
+        f: impl FnMut() -> R,
     ) -> Result<R> {
         let context = self.calls.context();
-        if let Some(_closed) = context.shards.try_slowly(at) {
-            return Ok(f());
-        }
-        let updated = context.shards.slowly(at, &context.excluded(), f);
+        let updated = context.shards.slowly(at, || context.excluded(), f);
         updated.map_err(|failed| self.calls.job_failed(failed, call))
     }
 

@@ -63,10 +63,13 @@ impl Shards {
     /// two of a group.
     #[inline(always)]
     pub(crate) fn grants(&self, address: *const u8, bytes: usize) -> bool {
-        let rest = |shards: usize| {
-            SHARD_BYTES * shards - (self.offset(address) & (SHARD_BYTES * shards - 1))
-        };
-        bytes <= rest(1) || bytes <= SHARD_BYTES.min(rest(MOST))
+        bytes <= self.rest(1, address) || bytes <= SHARD_BYTES.min(self.rest(MOST, address))
+    }
+
+    /// The bytes from `address` to the end of its aligned group of shards.
+    #[inline(always)]
+    fn rest(&self, shards: usize, address: *const u8) -> usize {
+        SHARD_BYTES * shards - (self.offset(address) & (SHARD_BYTES * shards - 1))
     }
 
     /// The addresses of the aligned group of shards around this one; the size of a group is a power of
@@ -103,23 +106,23 @@ impl Shards {
         shards::announce(self.announcement()?, self.shard(address))
     }
 
-    /// Enters the shard of `address`, where it is closed and has no holder, for one update of one element.
-    #[inline(always)]
-    pub(crate) fn try_slowly(&self, address: *const u8) -> Option<shards::Exclusively<'_>> {
-        self.takes_part.then(|| shards::try_slowly(self.shard(address).slot, self.rank))?
-    }
-
-    /// [`shards::slowly`] for the shard of an address.
-    #[cold]
-    pub(crate) fn slowly<R>(
+    /// [`shards::slowly`] for the shard of an address; where it is closed and has no holder, the fast path of that.
+    #[inline]
+    pub(crate) fn slowly<'w, R>(
         &self,
         address: *const u8,
-        waiter: &Waiter<'_>,
-        f: impl FnOnce() -> R,
+        waiter: impl FnOnce() -> Waiter<'w>,
+        mut f: impl FnMut() -> R,
     ) -> std::result::Result<R, JobFailed> {
+        let slot = self.shard(address).slot;
+        if self.takes_part
+            && let Some(result) = shards::try_slowly(slot, self.rank, &mut f)
+        {
+            return Ok(result);
+        }
         // From its next update on it has an announcement, if one is free.
         thread::ask();
-        shards::slowly(self.shard(address).slot, waiter, f)
+        shards::slowly(slot, &waiter(), f)
     }
 
     /// Whether this process takes part in the barriers of all ranks.
@@ -145,22 +148,22 @@ impl Shards {
         address: *const u8,
         bytes: usize,
         waiter: impl FnOnce() -> Waiter<'w>,
-        f: impl FnOnce() -> R,
+        mut f: impl FnMut() -> R,
     ) -> std::result::Result<Option<R>, JobFailed> {
         let first = self.shard(address);
-        let last = self.shard(address.wrapping_add(bytes - 1));
-        if first.number == last.number
+        if bytes <= self.rest(1, address)
             && self.takes_part
-            && let Some(_inside) = shards::try_exclusively(first.slot, self.rank)
+            && let Some(result) = shards::try_exclusively(first.slot, self.rank, &mut f)
         {
-            return Ok(Some(f()));
+            return Ok(Some(result));
         }
+        let last = self.shard(address.wrapping_add(bytes - 1));
         if last.number == first.number + 1
             && self.takes_part
             && let both = [first.slot, last.slot]
-            && let Some(_inside) = shards::try_exclusively_in_two(both, self.rank)
+            && let Some(result) = shards::try_exclusively_in_two(both, self.rank, &mut f)
         {
-            return Ok(Some(f()));
+            return Ok(Some(result));
         }
         self.exclusively_slowly(first.number..=last.number, waiter(), f)
     }

@@ -209,58 +209,45 @@ fn counted(left: u32) -> u32 {
     if left + 1 < CLOSED + REOPENS { left + 1 } else { 0 }
 }
 
-/// The fast path of [`slowly`]: enters one shard, which is closed, as `rank`, until the returned value is dropped.
-/// The rank takes part in barriers of all ranks. `None` as of [`try_exclusively`].
+/// The fast path of [`slowly`]: runs `f` as `rank`, which takes part in barriers of all ranks, in a shard that is closed.
+/// `None` as of [`try_exclusively`].
 #[inline(always)]
-pub fn try_slowly(shard: &RobustExclusion, rank: u32) -> Option<Exclusively<'_>> {
-    enter_closed(shard, rank, counted)
+pub fn try_slowly<R>(shard: &RobustExclusion, rank: u32, f: impl FnOnce() -> R) -> Option<R> {
+    in_closed(shard, rank, counted, f)
 }
 
-/// The fast path of [`exclusively`]: enters one shard, which is closed, as `rank`, until the returned value is
-/// dropped. The rank takes part in barriers of all ranks. `None`, and nothing has changed, if it is open or has a holder.
+/// The fast path of [`exclusively`]: runs `f` as `rank`, which takes part in barriers of all ranks, in one shard, which
+/// is closed. `None`, and nothing has changed, if it is open or has a holder.
 #[inline(always)]
-pub fn try_exclusively(shard: &RobustExclusion, rank: u32) -> Option<Exclusively<'_>> {
-    enter_closed(shard, rank, |_| CLOSED)
+pub fn try_exclusively<R>(shard: &RobustExclusion, rank: u32, f: impl FnOnce() -> R) -> Option<R> {
+    in_closed(shard, rank, |_| CLOSED, f)
 }
 
-/// [`try_exclusively`] for two shards. A rank that finds the second one taken leaves the first.
+/// [`try_exclusively`] in two shards. A rank that finds the second one taken leaves the first.
 #[inline(always)]
-pub fn try_exclusively_in_two<'a>(
-    [first, second]: [&'a RobustExclusion; 2],
+pub fn try_exclusively_in_two<R>(
+    [first, second]: [&RobustExclusion; 2],
     rank: u32,
-) -> Option<[Exclusively<'a>; 2]> {
-    let first = try_exclusively(first, rank)?;
-    Some([first, try_exclusively(second, rank)?])
+    f: impl FnOnce() -> R,
+) -> Option<R> {
+    try_exclusively(first, rank, || try_exclusively(second, rank, f))?
 }
 
+/// A thread that panics in `f` stays the holder; its rank fails.
 #[inline(always)]
-fn enter_closed(
+fn in_closed<R>(
     shard: &RobustExclusion,
     rank: u32,
     leaves: impl FnOnce(u32) -> u32,
-) -> Option<Exclusively<'_>> {
+    f: impl FnOnce() -> R,
+) -> Option<R> {
     let left = shard.try_enter_left(rank)?;
     // Observes what earlier holders wrote; pairs with their ShardPre.
     // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::ShardDrained);
-    Some(Exclusively { shard, leaves: leaves(left) })
-}
-
-/// No other thread updates elements of a shard until this is dropped. A thread that panics before stays the
-/// holder; its rank fails.
-#[must_use]
-pub struct Exclusively<'a> {
-    shard: &'a RobustExclusion,
-    leaves: u32,
-}
-
-impl Drop for Exclusively<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.shard.release_plainly(Site::ShardPre, self.leaves);
-        }
-    }
+    let result = f();
+    shard.release_plainly(Site::ShardPre, leaves(left));
+    Some(result)
 }
 
 /// Runs `f`, which updates elements of some shards in any way, while no other thread updates any.

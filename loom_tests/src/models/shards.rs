@@ -97,13 +97,10 @@ impl World {
                 update();
                 announced.withdraw();
             }
-            None => match try_slowly(&self.slots[shard], waiter.rank) {
-                Some(inside) => {
-                    update();
-                    drop(inside);
-                }
-                None => assert!(slowly(&self.slots[shard], &waiter, update).is_ok()),
-            },
+            None => {
+                let done = try_slowly(&self.slots[shard], waiter.rank, &update);
+                assert!(done.is_some() || slowly(&self.slots[shard], &waiter, update).is_ok());
+            }
         }
     }
 
@@ -114,17 +111,13 @@ impl World {
         let first = shards.start as u32;
         let slots = &self.slots[shards];
         if let [slot] = slots
-            && let Some(inside) = try_exclusively(slot, waiter.rank)
+            && try_exclusively(slot, waiter.rank, &update).is_some()
         {
-            update();
-            drop(inside);
             return true;
         }
         if let [first, second] = slots
-            && let Some(inside) = try_exclusively_in_two([first, second], waiter.rank)
+            && try_exclusively_in_two([first, second], waiter.rank, &update).is_some()
         {
-            update();
-            drop(inside);
             return true;
         }
         let done = exclusively(slots, first, &self.ranks, &self.common, &waiter, update);
