@@ -3,6 +3,7 @@
 
 use crate::call::Call;
 use crate::check::{Checker, Frequency, Resting};
+use crate::datatype::find_vectors;
 use crate::error::{Error, Place, Result};
 use crate::foreign;
 use crate::launch::{self, Figures, JobLauncher, JobWatch, Membership, Sharers};
@@ -148,6 +149,7 @@ impl Context {
             move || job.look()
         };
         let shards = Shards::join(&segment, here)?;
+        find_vectors();
         let statistics = Statistics::join(&segment, here, shards.take_part(), look)?;
         let log = statistics.clone().map(|log| -> Arc<dyn WaitLog> { log });
         Ok(Context {

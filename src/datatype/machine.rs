@@ -7,6 +7,7 @@
 
 use super::Element;
 use crate::op::Op;
+use crate::prim::Word64;
 use atomic::Atomic;
 use bytemuck::{NoUninit, Pod, must_cast};
 use core::sync::atomic::Ordering::{self, Relaxed, SeqCst};
@@ -137,8 +138,8 @@ excluded!(u128 [u128; 2]);
 pub struct Operation<T> {
     /// Of one target value and one origin value.
     pub(crate) one: fn(T, T) -> T,
-    /// Of a given number of both, replacing the target's; see [`widest`].
-    pub(crate) many: unsafe fn(*mut T, *const T, usize),
+    /// Of as many of both, replacing the target's; see [`widest`].
+    pub(crate) many: unsafe fn(*mut T, &[T]),
     /// Of one element, atomically; returns what it was. See [`update_native`].
     pub(crate) fetch: unsafe fn(*mut T, T) -> T,
 }
@@ -158,7 +159,7 @@ macro_rules! by {
                         reason = "the obligations of `widest` are those of `many`"
                     )]
                     // SAFETY: the obligations of `widest` are those of `many`.
-                    () => |targets, origins, n| unsafe { widest(targets, origins, n, $function) },
+                    () => |targets, origins| unsafe { widest(targets, origins, $function) },
                 },
                 fetch: match () {
                     #[allow(unsafe_code, reason = "those of `update_native` are those of `fetch`")]
@@ -203,24 +204,30 @@ pub(crate) unsafe fn update_native<T: Element>(
 /// # Safety
 /// The obligations of [`each`].
 #[inline(always)]
-pub(super) unsafe fn widest<T: Copy>(
-    targets: *mut T,
-    origins: *const T,
-    n: usize,
-    function: impl Fn(T, T) -> T,
-) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx512bw") {
+pub(super) unsafe fn widest<T: Copy>(targets: *mut T, origins: &[T], function: impl Fn(T, T) -> T) {
+    match VECTOR_BYTES.load() {
         // SAFETY: the caller's obligations; the processor has what it is compiled for.
-        return unsafe { wider(targets, origins, n, function) };
+        #[cfg(target_arch = "x86_64")]
+        64 => unsafe { wider(targets, origins, function) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        32 => unsafe { wide(targets, origins, function) },
+        // SAFETY: the caller's obligations.
+        _ => unsafe { each(targets, origins, function) },
     }
+}
+
+/// How wide the vectors of [`widest`] are: as narrow as every processor has them before [`find_vectors`].
+static VECTOR_BYTES: Word64 = Word64::zero();
+
+/// Asks the processor once: to ask in each call would cost the loop of a few elements as much as the elements do.
+pub(crate) fn find_vectors() {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the caller's obligations; the processor has what it is compiled for.
-        return unsafe { wide(targets, origins, n, function) };
-    }
-    // SAFETY: the caller's obligations.
-    unsafe { each(targets, origins, n, function) }
+    VECTOR_BYTES.store(match () {
+        () if std::arch::is_x86_feature_detected!("avx512bw") => 64,
+        () if std::arch::is_x86_feature_detected!("avx2") => 32,
+        () => 16,
+    });
 }
 
 /// [`each`] for processors with vectors of 32 bytes. Nothing is fused or reordered: the values
@@ -230,14 +237,9 @@ pub(super) unsafe fn widest<T: Copy>(
 /// The obligations of [`each`]; the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn wide<T: Copy>(
-    targets: *mut T,
-    origins: *const T,
-    n: usize,
-    function: impl Fn(T, T) -> T,
-) {
+unsafe fn wide<T: Copy>(targets: *mut T, origins: &[T], function: impl Fn(T, T) -> T) {
     // SAFETY: the caller's obligations.
-    unsafe { each(targets, origins, n, function) }
+    unsafe { each(targets, origins, function) }
 }
 
 /// [`wide`] for processors with vectors of 64 bytes: 1,024 doubles take 71 ns instead of 97.
@@ -246,40 +248,26 @@ unsafe fn wide<T: Copy>(
 /// The obligations of [`each`]; the processor has AVX-512 of integers of any size.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw")]
-unsafe fn wider<T: Copy>(
-    targets: *mut T,
-    origins: *const T,
-    n: usize,
-    function: impl Fn(T, T) -> T,
-) {
+unsafe fn wider<T: Copy>(targets: *mut T, origins: &[T], function: impl Fn(T, T) -> T) {
     // SAFETY: the caller's obligations.
-    unsafe { each(targets, origins, n, function) }
+    unsafe { each(targets, origins, function) }
 }
 
-/// Replaces each of `n` target values by `function` of it and the origin's.
+/// Replaces as many target values as there are origin values by `function` of both.
 ///
 /// # Safety
-/// 1. `targets` is valid for reads and writes of `n` values, `origins` for reads, both aligned.
+/// 1. `targets` is valid for reads and writes of as many values, and aligned. None is among `origins`.
 /// 2. No other rank or thread of a correct program accesses the targets or writes the origins at the same
 ///    time. No Rust reference to the targets is used.
 #[inline(always)]
-unsafe fn each<T: Copy>(
-    targets: *mut T,
-    origins: *const T,
-    n: usize,
-    function: impl Fn(T, T) -> T,
-) {
-    for i in 0..n {
-        // SAFETY: 1., and `i < n`.
+unsafe fn each<T: Copy>(targets: *mut T, origins: &[T], function: impl Fn(T, T) -> T) {
+    for (i, value) in origins.iter().enumerate() {
+        // SAFETY: 1., and `i` is below their number.
         let target = unsafe { targets.add(i) };
-        // SAFETY: as above.
-        let origin = unsafe { origins.add(i) };
         // SAFETY: 1. and 2.
         let old = unsafe { target.read() };
         // SAFETY: 1. and 2.
-        let value = unsafe { origin.read() };
-        // SAFETY: 1. and 2.
-        unsafe { target.write(function(old, value)) };
+        unsafe { target.write(function(old, *value)) };
     }
 }
 

@@ -44,7 +44,7 @@ mod tests;
 pub use committed::CommittedDatatype;
 pub use constructor::{Constructor, Distribution, Order};
 pub use derived::DerivedDatatype;
-pub(crate) use machine::{Carrier, Operation, update_native};
+pub(crate) use machine::{Carrier, Operation, find_vectors, update_native};
 pub use predefined::{
     Datatype, DoubleInt, Element, FloatInt, Integer, Located, LongInt, ShortInt, TwoInt,
 };

@@ -16,6 +16,7 @@ use crate::shm::{Direction, Piece, Process, ReadAs, Segment, copy, copy_overlapp
 use bytemuck::Pod;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
+use std::slice;
 use std::sync::{Mutex, PoisonError};
 
 /// An origin buffer that is read: address, and layout of the elements.
@@ -448,8 +449,10 @@ pub(super) unsafe fn store<E: Element>(value: &E, to: *mut u8) {
 /// accesses them, and they do not overlap. They need not be aligned.
 unsafe fn combine<E: Element>(operation: &Operation<E>, from: *const E, to: *mut E, n: usize) {
     if from.is_aligned() && to.is_aligned() && !E::DATATYPE.is_padded() {
+        // SAFETY: the caller's obligation; aligned, and any bytes are elements.
+        let from = unsafe { slice::from_raw_parts(from, n) };
         // SAFETY: 1. and 2. of `widest` by the caller's obligation; aligned.
-        return unsafe { (operation.many)(to, from, n) };
+        return unsafe { (operation.many)(to, from) };
     }
     for i in 0..n {
         let (from, at) = (from.wrapping_add(i).cast(), to.wrapping_add(i).cast());

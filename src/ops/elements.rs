@@ -89,10 +89,10 @@ impl<'w> Communication<'w> {
             return false;
         };
         let Some(operation) = T::operation(op) else { return false };
-        self.exclusively((call, target), at.cast(), size_of_val(origin), || {
+        self.exclusively((call, target), at.cast(), size_of_val(origin), move || {
             // SAFETY: 1. by `elements` and the slice. 2. No other thread updates them; they are disjoint
             // from the slice, by `elements`, and no Rust reference names them, by invariant 4 of `shm`.
-            unsafe { (operation.many)(at.cast(), origin.as_ptr(), origin.len()) };
+            unsafe { (operation.many)(at.cast(), origin) };
         })
         .is_some()
     }
@@ -131,15 +131,17 @@ impl<'w> Communication<'w> {
             return false;
         };
         let (n, fetches_only) = (result.len(), op == Op::NoOp);
-        let Some(operation) = T::operation(op).filter(|_| fetches_only || origin.len() == n) else {
+        let Some(operation) = T::operation(op) else { return false };
+        if origin.len() != n && !fetches_only {
             return false;
-        };
-        self.exclusively((call, target), at.cast(), size_of_val(result), || {
+        }
+        let bytes = size_of_val(result);
+        self.exclusively((call, target), at.cast(), bytes, move || {
             // SAFETY: 1. by `elements` and the slice. 2. They are disjoint, by `elements`.
-            unsafe { copy(at.cast(), result.as_mut_ptr().cast(), size_of_val(result)) };
+            unsafe { copy(at.cast(), result.as_mut_ptr().cast(), bytes) };
             if !fetches_only {
                 // SAFETY: as in `try_accumulate_few`.
-                unsafe { (operation.many)(at.cast(), origin.as_ptr(), n) };
+                unsafe { (operation.many)(at.cast(), origin) };
             }
         })
         .is_some()
@@ -809,9 +811,10 @@ impl<T: Element> Blocks<'_, T> {
             // SAFETY: 1. entries of the origin; space for as many. 2. As above.
             unsafe { copy_elements::<T>(origin, operands, &between(origin_pattern, packed)) };
         }
-        // SAFETY: 1. `n` elements each, of the target and the origin, aligned, or of a vector that only this
-        // thread has. 2. No other thread updates them.
-        unsafe { (self.operation.many)(values, operands, n) };
+        // SAFETY: `n` elements of the origin, aligned, or of a vector that only this thread has.
+        let operands = unsafe { slice::from_raw_parts(operands, n) };
+        // SAFETY: 1. as many of the target, likewise, and disjoint from those. 2. No other thread updates them.
+        unsafe { (self.operation.many)(values, operands) };
         match in_place {
             Some(_) => Ok(()),
             // SAFETY: as of the other direction.
