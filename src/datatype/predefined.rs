@@ -270,7 +270,7 @@ macro_rules! elements {
             const DATATYPE: Datatype = Datatype::$datatype;
             const IS_INTEGER: bool = $integer;
             type Carrier = $carrier;
-            #[inline]
+            #[inline(always)]
             fn operation(op: Op) -> Option<&'static Operation<Self>> {
                 $functions(op)
             }

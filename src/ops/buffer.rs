@@ -142,6 +142,7 @@ impl<'d> Origin<'d> {
     }
 
     /// The buffer as a slice, if it lies in memory as one.
+    #[inline(always)]
     pub(super) fn slice<E: Element>(&self) -> Option<&[E]> {
         let elements = self.layout.plain()? / size_of::<E>();
         if elements == 0 {
@@ -254,6 +255,7 @@ impl<'d> OriginMut<'d> {
     }
 
     /// The elements as a slice, if they are one.
+    #[inline(always)]
     pub(super) fn slice<E: Element>(&mut self) -> Option<&mut [E]> {
         let elements = self.layout.plain()? / size_of::<E>();
         if elements == 0 {

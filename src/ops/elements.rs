@@ -75,7 +75,7 @@ impl<'w> Communication<'w> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn try_accumulate_few<T: Element>(
         self,
         call: Call,
@@ -299,7 +299,7 @@ impl<'w> Communication<'w> {
         })
     }
 
-    /// The address of elements of a target, which has been reached as `part`, that one grant covers. `None` unless
+    /// The address of elements of a target, which has been reached as `part`. `None` unless
     /// instructions update such elements, and none of as many at each of `buffers` overlaps them. `None` for pairs with padding,
     /// because no operation changes padding.
     #[inline(always)]
@@ -318,14 +318,17 @@ impl<'w> Communication<'w> {
         }
         let (size, bytes) = (size_of::<T>(), n * size_of::<T>());
         let at = part?.at(disp, bytes as u64)?;
-        // Of two such elements one is the other, or they share no byte.
-        let is_disjoint = |buffer: *const T| match n == 1 && align_of::<T>() == size {
-            true => buffer.cast() != at.cast_const(),
-            false => are_disjoint(buffer.cast(), at, bytes),
-        };
-        let is_whole = (at as usize).is_multiple_of(size)
-            && (n == 1 || self.calls.context().shards.grants(at, bytes));
-        (is_whole && buffers.into_iter().all(is_disjoint)).then_some(at.cast())
+        for buffer in &buffers {
+            // Of two such elements one is the other, or they share no byte.
+            let is_disjoint = match n == 1 && align_of::<T>() == size {
+                true => buffer.cast() != at.cast_const(),
+                false => are_disjoint(buffer.cast(), at, bytes),
+            };
+            if !is_disjoint {
+                return None;
+            }
+        }
+        (at as usize).is_multiple_of(size).then_some(at.cast())
     }
 
     /// Runs `f`, which updates the element at `at` by an instruction, in a call that has passed its checks. Returns
@@ -350,9 +353,9 @@ impl<'w> Communication<'w> {
         Some(result)
     }
 
-    /// Runs `f`, which updates the `bytes` bytes at `at` in any way, all in one shard, in a call that has passed its
-    /// checks. Blocks while elements around them are updated. Returns `None`, and does nothing, if the job has
-    /// failed or elements are updated by instructions only; the slow path is next.
+    /// Runs `f`, which updates the `bytes` bytes at `at` in any way, in a call that has passed its checks. Blocks while
+    /// elements around them are updated. Returns `None`, and does nothing, if one grant does not cover them, the job
+    /// has failed, or elements are updated by instructions only; the slow path is next.
     #[inline(always)]
     fn exclusively<R>(
         self,
@@ -364,7 +367,10 @@ impl<'w> Communication<'w> {
         self.calls.epochs.operated();
         let context = self.calls.context();
         let in_call = self.calls.try_operation(call, target, bytes as u64);
-        let updated = context.shards.exclusively(at, bytes, || context.excluded(), f);
+        let updated = match context.shards.grants(at, bytes) {
+            true => context.shards.exclusively(at, bytes, || context.excluded(), f),
+            false => Ok(None),
+        };
         let updated = updated.ok().flatten();
         if updated.is_some() {
             in_call.end()

@@ -330,15 +330,18 @@ impl<'w> Communication<'w> {
             return false;
         };
         let (op, fetches) = (update.op, update.result.is_some());
-        let tried = update.tried(self);
         match (datatype, op) {
             // Most programs add and count with these. They do not look up the table of all datatypes, and a known
             // operation becomes one instruction here.
-            (Datatype::I64, Op::Sum) if fetches => Try { op: Op::Sum, ..tried }.visit::<i64>(),
-            (Datatype::I32, Op::Sum) if fetches => Try { op: Op::Sum, ..tried }.visit::<i32>(),
-            (Datatype::I64, _) if !fetches => tried.visit::<i64>(),
-            (Datatype::F64, _) if !fetches => tried.visit::<f64>(),
-            _ => datatype.visit(tried),
+            (Datatype::I64, Op::Sum) if fetches => {
+                Try { op: Op::Sum, ..update.tried(self) }.visit::<i64>()
+            }
+            (Datatype::I32, Op::Sum) if fetches => {
+                Try { op: Op::Sum, ..update.tried(self) }.visit::<i32>()
+            }
+            (Datatype::I64, _) if !fetches => update.tried(self).visit::<i64>(),
+            (Datatype::F64, _) if !fetches => update.tried(self).visit::<f64>(),
+            _ => datatype.visit(update.tried(self)),
         }
     }
 

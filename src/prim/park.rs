@@ -91,11 +91,13 @@ impl ParkWord {
     }
 
     /// Replaces `current` by `new` without waking; `Err` holds the value found instead.
+    #[inline]
     pub fn replace(&self, current: u32, new: u32) -> Result<(), u32> {
         self.value.word().compare_exchange(current, new).map(drop)
     }
 
     /// [`ParkWord::replace`] that wakes every sleeper.
+    #[inline(always)]
     pub fn replace_and_wake(&self, current: u32, new: u32) -> Result<(), u32> {
         self.replace(current, new)?;
         self.wake_all();
