@@ -340,7 +340,7 @@ impl<'w> Communication<'w> {
                 Try { op: Op::Sum, ..update.tried(self) }.visit::<i32>()
             }
             (Datatype::I64, _) if !fetches => update.tried(self).visit::<i64>(),
-            (Datatype::F64, _) if !fetches => update.tried(self).visit::<f64>(),
+            (Datatype::F64, _) => update.tried(self).visit::<f64>(),
             _ => datatype.visit(update.tried(self)),
         }
     }
