@@ -101,6 +101,7 @@ impl Group {
     }
 
     /// The rank that the world's rank `world` has in this group.
+    #[inline]
     pub fn rank_of_world(&self, world: impl Into<Rank>) -> Option<Rank> {
         let world = world.into();
         // In most groups a rank has the same number as in the world.

@@ -46,6 +46,21 @@ impl Inter {
     pub fn sides(&self) -> Sides {
         Sides { both: self.both.group(), remote: self.remote.clone() }
     }
+
+    /// [`Communicator::peer`]
+    #[inline(never)]
+    fn peer(&self, rank: c_int) -> Outcome<Rank> {
+        match rank_of(rank, self.remote.size())? {
+            Rank::NULL => Ok(Rank::NULL),
+            Rank(rank) => Ok(self.remote.translate(&[rank], &self.both.group())?[0]),
+        }
+    }
+
+    /// [`Communicator::translated`]
+    #[inline(never)]
+    fn translated(&self, status: Status) -> Status {
+        self.sides().translated(status)
+    }
 }
 
 /// The numbers of an intercommunicator's ranks: in both groups, and for the program.
@@ -93,6 +108,7 @@ impl Communicator {
     }
 
     /// The rank that an argument names, or `Rank::NULL` for `MPI_PROC_NULL`.
+    #[inline]
     pub fn rank(&self, rank: c_int) -> Outcome<Rank> {
         rank_of(rank, self.comm.size())
     }
@@ -109,10 +125,7 @@ impl Communicator {
     pub fn peer(&self, rank: c_int) -> Outcome<Rank> {
         match &self.inter {
             None => self.rank(rank),
-            Some(inter) => match rank_of(rank, inter.remote.size())? {
-                Rank::NULL => Ok(Rank::NULL),
-                Rank(rank) => Ok(inter.remote.translate(&[rank], &inter.both.group())?[0]),
-            },
+            Some(inter) => inter.peer(rank),
         }
     }
 
@@ -124,7 +137,7 @@ impl Communicator {
     /// A status of [`Communicator::messages`], with the source as the program names it.
     #[inline(always)]
     pub fn translated(&self, status: Status) -> Status {
-        self.inter.as_ref().map_or(status, |inter| inter.sides().translated(status))
+        self.inter.as_ref().map_or(status, |inter| inter.translated(status))
     }
 
     /// The communicator, for calls that do not accept an intercommunicator.
@@ -211,6 +224,7 @@ impl Object for Communicator {
         &TABLE
     }
 
+    #[inline(always)]
     fn predefined(value: usize) -> Option<&'static Communicator> {
         crate::job::predefined(value)
     }

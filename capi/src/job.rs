@@ -242,6 +242,7 @@ pub fn ranks() -> Option<&'static c_int> {
 }
 
 /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, between `MPI_Init` and `MPI_Finalize`.
+#[inline(always)]
 pub fn predefined(value: usize) -> Option<&'static Communicator> {
     let place = value.checked_sub(MPI_COMM_WORLD)?;
     (place < 2).then(|| Communicator::table().first(place as u32))?

@@ -178,6 +178,7 @@ impl Started {
     }
 
     /// Waits for it, if it is not complete yet; `status` is empty before.
+    #[inline]
     fn wait(&self, of: &Belonging, status: &mut MPI_Status) -> Outcome {
         match self.outcome.get() {
             None => self.work.wait(of, status),

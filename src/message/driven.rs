@@ -64,6 +64,7 @@ impl Drop for TakenRequests<'_> {
 
 impl AllDriven {
     /// Their number.
+    #[inline]
     pub(super) fn number(&self) -> u32 {
         self.number.load()
     }

@@ -314,9 +314,9 @@ impl MailboxState {
         else {
             return TakenMessage::Otherwise;
         };
-        let (wanted, taken) = (*wanted, self.sources.take(&context.segment, wanted, into, from));
+        let taken = self.sources.take(&context.segment, wanted, into, from);
         if taken == TakenMessage::Message {
-            self.posted.withdraw(&wanted, &slot);
+            self.posted.withdraw(wanted, &slot);
             self.slots.remove(slot);
         }
         taken

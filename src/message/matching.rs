@@ -154,8 +154,19 @@ impl<V: PartialEq> Posted<V> {
         Some(receive)
     }
 
-    /// Withdraws a receive; whether it was still there.
+    /// Withdraws a receive; whether it was still there. Mostly it is the first one.
+    #[inline]
     pub(super) fn withdraw(&mut self, wanted: &Envelope, receive: &V) -> bool {
+        if self.few.front().is_some_and(|(_, posted)| posted == receive) {
+            self.few.pop_front();
+            return true;
+        }
+        self.withdraw_later(wanted, receive)
+    }
+
+    /// [`Posted::withdraw`] of one that is not the first.
+    #[inline(never)]
+    fn withdraw_later(&mut self, wanted: &Envelope, receive: &V) -> bool {
         if let Some(at) = self.few.iter().position(|(_, posted)| posted == receive) {
             self.few.remove(at);
             return true;

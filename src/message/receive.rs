@@ -77,10 +77,9 @@ pub(super) fn wanted(
 fn usual(
     of: &CommMembers,
     channel: Channel,
-    into: &OriginMut<'_>,
     source: Option<Rank>,
     tag: Option<i32>,
-) -> Option<(&'static Mailbox, Envelope, Incoming)> {
+) -> Option<(&'static Mailbox, Envelope)> {
     let mailbox = Mailbox::existing()?;
     let from = match source {
         Some(source) => of.partner(source)?,
@@ -88,12 +87,11 @@ fn usual(
         None if of.context().foreign.is_some() => return None,
         None => Envelope::ANY_SOURCE,
     };
-    let into = Incoming::of(into)?;
     if tag.is_some_and(|tag| tag < 0) || !is_sound(of) {
         return None;
     }
     let tag = tag.unwrap_or(Envelope::ANY_TAG);
-    Some((mailbox, Envelope { context: message_context(of, channel), source: from, tag }, into))
+    Some((mailbox, Envelope { context: message_context(of, channel), source: from, tag }))
 }
 
 /// The fast path of [`receive`]: posts a receive if no message waits for one. `None`: nothing has changed.
@@ -105,10 +103,13 @@ pub(super) fn try_post(
     source: Option<Rank>,
     tag: Option<i32>,
 ) -> Option<MessageSlot> {
-    let (mailbox, wanted, into) = usual(of, channel, into, source, tag)?;
+    let (mailbox, wanted) = usual(of, channel, source, tag)?;
     let record = of.context().try_operation(Call::Receive, 0, source.unwrap_or(Rank::NULL), 0);
-    let post =
-        |state: &mut MailboxState| state.unexpected.is_empty().then(|| state.post(wanted, into));
+    // The buffer is described last: a copy of its words would wait for the stores of these.
+    let post = |state: &mut MailboxState| match state.unexpected.is_empty() {
+        true => Some(state.post(wanted, Incoming::of(into)?)),
+        false => None,
+    };
     let posted = mailbox.try_biased(post).flatten();
     match posted {
         None => record.begin_again(),
@@ -127,7 +128,8 @@ pub(super) fn try_receive(
     source: Option<Rank>,
     tag: Option<i32>,
 ) -> Option<Status> {
-    let (mailbox, wanted, mut into) = usual(of, channel, into, source, tag)?;
+    let (mailbox, wanted) = usual(of, channel, source, tag)?;
+    let mut into = Incoming::of(into)?;
     if mailbox.has_requests() {
         return None;
     }

@@ -78,11 +78,13 @@ impl MessageRequest {
         }
     }
 
+    #[inline]
     fn is_taken(&self) -> bool {
         self.taken.load() != 0
     }
 
     /// Its communicator and its place in the process's table, unless its outcome has been taken or it needs none.
+    #[inline]
     pub(super) fn under_way(&self) -> Option<(&Comm, MessageSlot)> {
         match &self.begun {
             Begun::UnderWay(comm, slot) if !self.is_taken() => Some((comm, *slot)),
@@ -91,6 +93,7 @@ impl MessageRequest {
     }
 
     /// The same. Its outcome is taken from now on.
+    #[inline]
     pub(super) fn take_under_way(&self) -> Option<(&Comm, MessageSlot)> {
         let under_way = self.under_way();
         self.taken.store(1);
@@ -197,12 +200,21 @@ impl MessageRequest {
 }
 
 impl Drop for MessageRequest {
+    #[inline]
     fn drop(&mut self) {
-        if let (Some((comm, slot)), false) = (self.under_way(), is_forked())
-            && let Ok(mailbox) = Mailbox::of(comm.context())
-        {
-            mailbox.lock().slots.forget(slot);
+        if let Some((comm, slot)) = self.under_way() {
+            forget(comm, slot);
         }
+    }
+}
+
+/// Nothing will ask for the outcome of a request.
+#[cold]
+fn forget(comm: &Comm, slot: MessageSlot) {
+    if !is_forked()
+        && let Ok(mailbox) = Mailbox::of(comm.context())
+    {
+        mailbox.lock().slots.forget(slot);
     }
 }
 

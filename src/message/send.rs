@@ -173,7 +173,9 @@ impl Sending<'_> {
             state.put(context, self.to, &head, Some(from))
         });
         put.map_err(|error| {
-            token.map(|slot| state.slots.remove(slot));
+            if let Some(slot) = token {
+                state.slots.remove(slot);
+            }
             context.refusal(error, self.of.place(Call::Send), bytes)
         })?;
         Ok(token)

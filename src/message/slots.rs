@@ -57,7 +57,7 @@ impl MessageSlot {
 }
 
 /// The outcome of a request.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct RequestOutcome {
     /// Of the message, with its source.
     pub(super) envelope: Envelope,
@@ -69,7 +69,7 @@ pub(super) struct RequestOutcome {
 }
 
 /// Why a request is complete without its message.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum MessageFailure {
     Cancelled,
     /// The buffer has space for that many bytes only.
@@ -121,6 +121,7 @@ impl Slots {
         Slots { entries: Vec::new(), free: Vec::new(), open }
     }
 
+    #[inline]
     fn count(&self, more: u32) {
         self.open.store(self.open.load().wrapping_add(more));
     }
@@ -145,12 +146,14 @@ impl Slots {
         MessageSlot::at(index, generation)
     }
 
+    #[inline]
     fn entry(&mut self, slot: MessageSlot) -> Option<&mut RequestEntry> {
         let entry = self.entries.get_mut(slot.index())?;
         (entry.generation == slot.generation() && entry.stage.is_some()).then_some(entry)
     }
 
     /// The progress of a request, if it still exists.
+    #[inline]
     pub(super) fn stage(&mut self, slot: MessageSlot) -> Option<&mut RequestStage> {
         self.entry(slot)?.stage.as_mut()
     }
@@ -180,25 +183,24 @@ impl Slots {
         before
     }
 
-    /// Removes a request.
-    pub(super) fn remove(&mut self, slot: MessageSlot) -> Option<RequestStage> {
-        let stage = self.entry(slot)?.stage.take();
+    /// Removes a request. Its progress is dropped in its place.
+    #[inline]
+    pub(super) fn remove(&mut self, slot: MessageSlot) {
+        let Some(entry) = self.entry(slot) else { return };
+        let was_done = matches!(entry.stage, Some(RequestStage::Done(_)));
+        entry.stage = None;
         self.free.push(slot.index() as u32);
-        if !matches!(stage, Some(RequestStage::Done(_))) {
+        if !was_done {
             self.count(u32::MAX);
         }
-        stage
     }
 
     /// The outcome of a request that is done; the request no longer exists afterwards.
     pub(super) fn take(&mut self, slot: MessageSlot) -> Option<RequestOutcome> {
-        if !matches!(self.stage(slot)?, RequestStage::Done(_)) {
-            return None;
-        }
-        match self.remove(slot) {
-            Some(RequestStage::Done(outcome)) => Some(outcome),
-            _ => None,
-        }
+        let RequestStage::Done(outcome) = self.stage(slot)? else { return None };
+        let outcome = *outcome;
+        self.remove(slot);
+        Some(outcome)
     }
 
     /// The progress of those that are not done.

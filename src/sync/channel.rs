@@ -59,6 +59,7 @@ impl MailWords {
     }
 
     /// Wakes the receiver for a new record. Never blocks.
+    #[inline]
     pub fn ring(&self) {
         // Publishes the record's state before the bell; pairs with MessageLook. Fails without it:
         // models/channel.rs, by loom_tests/tests/mutants.rs.
@@ -197,6 +198,7 @@ pub struct RecordState(Word32);
 
 impl RecordState {
     /// The sender: marks the record as empty, before the receiver can reach it.
+    #[inline]
     pub fn clear(&self) {
         self.0.store(0);
     }
@@ -228,6 +230,7 @@ impl RecordState {
     }
 
     /// The receiver: the record's kind, after which the record can be read; zero while there is none.
+    #[inline]
     pub fn found(&self) -> u32 {
         let kind = self.0.load();
         if kind != 0 {
