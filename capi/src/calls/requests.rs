@@ -45,6 +45,7 @@ fn finish(requests: Ptr<MPI_Request>, k: usize) -> Ended {
 }
 
 /// Waits for a request of an array, which is then null or inactive.
+#[inline(always)]
 fn finish_to(requests: Ptr<MPI_Request>, k: usize, found: &mut Finished) -> Outcome {
     let handle = requests.get_at(k)?;
     let Some(request) = find(handle)? else {
