@@ -537,9 +537,10 @@ impl Backoff {
     }
 
     /// [`Backoff::next`] for a rank that polls and does not sleep: whether it looks again. What it looks at is written
-    /// by several stores, so it pauses between its looks: each one may take the line away.
+    /// by several stores, so it pauses between its looks: each one may take the line away. The second look comes at
+    /// once: the first one has brought the line here.
     pub(super) fn polls(&self, tier: &mut Tier) -> bool {
-        if tier.looks < EAGER_LOOKS.min(tier.spins) {
+        if (1..EAGER_LOOKS.min(tier.spins)).contains(&tier.looks) {
             Spin::new().spin();
         }
         match self.next(tier) {
