@@ -290,7 +290,7 @@ impl Comm {
     /// The fast path of [`Comm::start_receive`]: the place of a receive for which no message waits, for
     /// [`MessageRequest::pending`], so that a caller can make that where it stays. `None`: nothing has changed.
     /// Never blocks.
-    #[inline]
+    #[inline(always)]
     pub fn try_start_receive(
         &self,
         channel: Channel,

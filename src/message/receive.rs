@@ -95,7 +95,7 @@ fn usual(
 }
 
 /// The fast path of [`receive`]: posts a receive if no message waits for one. `None`: nothing has changed.
-#[inline]
+#[inline(always)]
 pub(super) fn try_post(
     of: &CommMembers,
     channel: Channel,
