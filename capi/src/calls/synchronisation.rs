@@ -75,35 +75,40 @@ pub struct OnTarget<W> {
     win: MPI_Win,
 }
 
-/// What a lock is given: type and assertion.
-#[derive(Clone, Copy)]
-pub struct LockArguments(c_int, c_int);
-/// A call that is given nothing else.
-#[derive(Clone, Copy)]
-pub struct Unlock;
-#[derive(Clone, Copy)]
-pub struct Flush;
+/// Which call, with the arguments that it has beside window and rank.
+pub trait CallOnTarget: Copy {
+    /// The fast path: whether it is done. If not, it has changed nothing.
+    fn try_on(self, window: &Window, target: Rank) -> bool;
+    /// Does it, or returns the error.
+    fn on(self, window: &Window, target: Rank) -> Outcome;
+}
 
-impl<W> OnTarget<W> {
-    /// The window, and the rank: a negative one becomes larger than any valid one.
+impl<W: CallOnTarget> OnTarget<W> {
+    /// The fast path. A negative rank becomes larger than any valid one.
     #[inline(always)]
-    fn usual(&self) -> Option<(&'static Window, Rank)> {
-        Some((self.win.find()?, Rank(self.rank as u32)))
+    pub fn try_run(self) -> bool {
+        let target = Rank(self.rank as u32);
+        self.win.find().is_some_and(|window| self.what.try_on(window, target))
+    }
+
+    /// Checks window and rank, and does it or returns the error.
+    pub fn run(self) -> Outcome {
+        let (window, target) = target(self.win, self.rank)?;
+        self.what.on(window, target)
     }
 }
 
 /// `MPI_Win_lock`
 #[inline(always)]
-pub fn win_lock(
-    lock_type: c_int,
-    rank: c_int,
-    assert: c_int,
-    win: MPI_Win,
-) -> OnTarget<LockArguments> {
-    OnTarget { what: LockArguments(lock_type, assert), rank, win }
+pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> OnTarget<Lock> {
+    OnTarget { what: Lock(lock_type, assert), rank, win }
 }
 
-impl LockArguments {
+/// A lock of that type, with that assertion.
+#[derive(Clone, Copy)]
+pub struct Lock(c_int, c_int);
+
+impl Lock {
     #[inline(always)]
     fn checked(self) -> Outcome<(LockType, LockAssert)> {
         let kind = match self.0 {
@@ -115,20 +120,15 @@ impl LockArguments {
     }
 }
 
-impl OnTarget<LockArguments> {
-    /// The fast path: whether it is done. If not, it has changed nothing.
+impl CallOnTarget for Lock {
     #[inline(always)]
-    pub fn try_run(self) -> bool {
-        let Some((window, rank)) = self.usual() else { return false };
-        let Ok((kind, assert)) = self.what.checked() else { return false };
-        window.win.try_lock(kind, rank, assert)
+    fn try_on(self, window: &Window, target: Rank) -> bool {
+        self.checked().is_ok_and(|(kind, assert)| window.win.try_lock(kind, target, assert))
     }
 
-    /// Checks all arguments, and does it or returns the error.
-    pub fn run(self) -> Outcome {
-        let (window, rank) = target(self.win, self.rank)?;
-        let (kind, assert) = self.what.checked()?;
-        Ok(window.win.lock_with(kind, rank, assert)?)
+    fn on(self, window: &Window, target: Rank) -> Outcome {
+        let (kind, assert) = self.checked()?;
+        Ok(window.win.lock_with(kind, target, assert)?)
     }
 }
 
@@ -144,17 +144,17 @@ pub fn win_unlock(rank: c_int, win: MPI_Win) -> OnTarget<Unlock> {
     OnTarget { what: Unlock, rank, win }
 }
 
-impl OnTarget<Unlock> {
-    /// The fast path.
+#[derive(Clone, Copy)]
+pub struct Unlock;
+
+impl CallOnTarget for Unlock {
     #[inline(always)]
-    pub fn try_run(self) -> bool {
-        self.usual().is_some_and(|(window, rank)| window.win.try_unlock(rank))
+    fn try_on(self, window: &Window, target: Rank) -> bool {
+        window.win.try_unlock(target)
     }
 
-    /// Checks all arguments, and does it or returns the error.
-    pub fn run(self) -> Outcome {
-        let (window, rank) = target(self.win, self.rank)?;
-        Ok(window.win.unlock(rank)?)
+    fn on(self, window: &Window, target: Rank) -> Outcome {
+        Ok(window.win.unlock(target)?)
     }
 }
 
@@ -169,17 +169,17 @@ pub fn win_flush(rank: c_int, win: MPI_Win) -> OnTarget<Flush> {
     OnTarget { what: Flush, rank, win }
 }
 
-impl OnTarget<Flush> {
-    /// The fast path.
+#[derive(Clone, Copy)]
+pub struct Flush;
+
+impl CallOnTarget for Flush {
     #[inline(always)]
-    pub fn try_run(self) -> bool {
-        self.usual().is_some_and(|(window, rank)| window.win.try_flush(rank))
+    fn try_on(self, window: &Window, target: Rank) -> bool {
+        window.win.try_flush(target)
     }
 
-    /// Checks all arguments, and does it or returns the error.
-    pub fn run(self) -> Outcome {
-        let (window, rank) = target(self.win, self.rank)?;
-        Ok(window.win.flush(rank)?)
+    fn on(self, window: &Window, target: Rank) -> Outcome {
+        Ok(window.win.flush(target)?)
     }
 }
 
