@@ -286,6 +286,7 @@ struct Free {
 }
 
 struct Slot<T> {
+    /// The uses that a handle of its object has (invariant 2).
     open: AtomicUsize,
     /// Odd while it has an object; grows by one with each insertion and removal.
     uses: AtomicU32,

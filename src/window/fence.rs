@@ -38,6 +38,7 @@ impl Synchronization<'_> {
             waiting.end(|state| {
                 state.fence_round = round;
                 calls.epochs.fenced(opens);
+                // A fence that has failed opens nothing, although it has announced it.
                 if passed.is_err() {
                     self.leave_fence();
                     calls.epochs.fenced(false);

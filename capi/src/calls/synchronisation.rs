@@ -67,7 +67,7 @@ pub fn win_test(win: MPI_Win, flag: Ptr<c_int>) -> Outcome {
     flag.set(done.into())
 }
 
-/// A call on one rank of a window. Its fast path is as those of operations.rs.
+/// A call on one rank of a window, in two halves as those of operations.rs: [`OnTarget::try_run`] is the fast path.
 #[derive(Clone, Copy)]
 pub struct OnTarget<W> {
     what: W,
