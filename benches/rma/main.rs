@@ -4,6 +4,7 @@
 //! numbers of ranks, collects the samples that the ranks print, and reports them. See README.md.
 
 mod by_hand;
+mod calm;
 mod checked;
 mod compare;
 mod driver;

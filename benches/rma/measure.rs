@@ -1,7 +1,9 @@
 //! Samples: each is the mean of as many repetitions as fill a short time; several rounds, in
 //! which all cases of a group take turns, so that a disturbance hits what is compared alike.
+//! Samples that a neighbour on the host has disturbed count only where there are no others.
 
 use crate::Options;
+use crate::calm::{self, Sample};
 use crate::report::{Row, Unit};
 use nix::time::ClockId;
 use onesided::{Comm, Op, Rank};
@@ -16,6 +18,8 @@ pub const MARK_COUNT: &str = "@count";
 /// A sample of [`Case::samples_for`] takes at least half as long, so that agreeing on the next one hardly counts.
 const SHORT: Duration = Duration::from_micros(50);
 const MOST_REPETITIONS: u32 = 1 << 22;
+/// Rounds for each one that is wanted, if neighbours disturb.
+const MOST_ROUNDS: usize = 14;
 /// How many times as long as a sample should take.
 const FAR_TOO_LONG: u64 = 8;
 
@@ -39,7 +43,7 @@ pub struct Case<'a> {
     repeat: u32,
     /// How many of the plan's sample times a sample lasts.
     longer: u32,
-    samples: Vec<f64>,
+    samples: Vec<Sample>,
 }
 
 impl<'a> Case<'a> {
@@ -89,15 +93,18 @@ impl<'a> Case<'a> {
 
     /// One sample, in nanoseconds: from the first rank that begins to the last that ends. With more ranks than cores,
     /// rank 0 alone may begin when others have done their part.
-    fn sample(&mut self, together: Option<&Comm>) -> f64 {
+    fn sample(&mut self, together: Option<&Comm>, ranks: u32) -> Sample {
+        let before = calm::work_now(ranks);
         if let Some(world) = together {
             world.barrier().expect("the job goes on");
         }
         let started = now();
         (self.run)(self.repeat);
         let span = [-started, now()];
-        let all = together.map(|world| world.allreduce(&span, Op::Max).expect("the job goes on"));
-        all.map_or_else(|| span.iter().sum(), |all| all.iter().sum())
+        let own = [span[0], span[1], before.max(calm::work_now(ranks))];
+        let all = together.map(|world| world.allreduce(&own, Op::Max).expect("the job goes on"));
+        let [begun, ended, work] = all.map_or(own, |all| [all[0], all[1], all[2]]);
+        Sample { took: begun + ended, work }
     }
 
     /// How long a sample should take, in nanoseconds.
@@ -114,14 +121,20 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Whether it has as many calm samples as are wanted, or far more of others.
+    fn is_enough(&self, plan: &Plan) -> bool {
+        let calm = self.samples.iter().filter(|one| calm::is_calm(one)).count();
+        calm >= plan.rounds as usize || self.samples.len() >= MOST_ROUNDS * plan.rounds as usize
+    }
+
     /// Finds how many repetitions fill the time of a sample; the same number on all ranks.
-    fn calibrate(&mut self, together: Option<&Comm>, plan: &Plan) {
+    fn calibrate(&mut self, together: Option<&Comm>, ranks: u32, plan: &Plan) {
         let wanted = self.wanted(plan);
         loop {
             let mut took = f64::INFINITY;
             // A disturbance does not make a sample long enough: only what is long each time is.
             for _ in 0..3 {
-                took = took.min(agree(together, self.sample(together) as u64) as f64);
+                took = took.min(agree(together, self.sample(together, ranks).took as u64) as f64);
                 if took * 2.0 < wanted {
                     break;
                 }
@@ -163,22 +176,24 @@ pub fn measure(together: Option<&Comm>, ranks: u32, mut cases: Vec<Case<'_>>, op
         return;
     }
     for case in &mut cases {
-        case.calibrate(together, &plan);
+        case.calibrate(together, ranks, &plan);
     }
     let started = Instant::now();
-    for _ in 0..plan.rounds {
+    loop {
         for case in &mut cases {
-            let sample = case.sample(together);
-            case.samples.push(sample / f64::from(case.repeat));
-            case.shorten(together, sample, &plan);
+            let sample = case.sample(together, ranks);
+            case.samples.push(Sample { took: sample.took / f64::from(case.repeat), ..sample });
+            case.shorten(together, sample.took, &plan);
         }
-        if agree(together, u64::from(started.elapsed() > plan.budget)) != 0 {
+        let is_over =
+            started.elapsed() > plan.budget || cases.iter().all(|case| case.is_enough(&plan));
+        if agree(together, u64::from(is_over)) != 0 {
             break;
         }
     }
     if together.is_none_or(|world| world.rank() == 0) {
         for case in &cases {
-            print(case.what, case.limit, ranks, case.bytes, &case.samples);
+            print(case.what, case.limit, ranks, case.bytes, &calm::times(&case.samples));
         }
     }
 }
