@@ -18,8 +18,8 @@ pub const MARK_COUNT: &str = "@count";
 /// A sample of [`Case::samples_for`] takes at least half as long, so that agreeing on the next one hardly counts.
 const SHORT: Duration = Duration::from_micros(50);
 const MOST_REPETITIONS: u32 = 1 << 22;
-/// Rounds for each one that is wanted, if neighbours disturb.
-const MOST_ROUNDS: usize = 14;
+/// Rounds if neighbours disturb, unless more are wanted.
+const MOST_ROUNDS: usize = 128;
 /// How many times as long as a sample should take.
 const FAR_TOO_LONG: u64 = 8;
 
@@ -121,10 +121,11 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether it has as many calm samples as are wanted, or far more of others.
+    /// Whether it has as many calm samples as are wanted, or enough others.
     fn is_enough(&self, plan: &Plan) -> bool {
+        let wanted = plan.rounds as usize;
         let calm = self.samples.iter().filter(|one| calm::is_calm(one)).count();
-        calm >= plan.rounds as usize || self.samples.len() >= MOST_ROUNDS * plan.rounds as usize
+        calm >= wanted || self.samples.len() >= wanted.max(MOST_ROUNDS)
     }
 
     /// Finds how many repetitions fill the time of a sample; the same number on all ranks.

@@ -28,6 +28,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct CommittedDatatype {
     datatype: DerivedDatatype,
     plan: Arc<CommittedPlan>,
+    /// The bytes of an instance that is one block from offset 0 on, where several are adjacent; zero for others.
+    block: u64,
 }
 
 /// The result of a commit.
@@ -44,8 +46,8 @@ pub(super) struct CommittedPlan {
     uniform: Option<Datatype>,
     /// For pairs with padding, the same with the padding among its bytes.
     with_padding: Option<CommittedDatatype>,
-    /// Whether an instance is one block from offset 0 on, and several are adjacent.
-    plain: bool,
+    /// As of [`CommittedDatatype`].
+    block: u64,
     /// First byte and end of the data of one instance; empty without data.
     bytes: Range<i64>,
     /// Whether one instance overlaps itself.
@@ -62,9 +64,9 @@ impl CommittedPlan {
         let (size, extent, uniform) = (datatype.size(), datatype.extent(), datatype.uniform());
         let has_padding = datatype.summary().padded_size != size;
         let is_padded = has_padding && uniform.is_some();
+        let is_block = |run: &Run<'_>| start == 0 && run.blocks == 1 && extent as u64 == run.bytes;
         CommittedPlan {
-            plain: start == 0
-                && run.is_some_and(|run| run.blocks == 1 && extent as u64 == run.bytes),
+            block: if run.as_ref().is_some_and(is_block) { size } else { 0 },
             run,
             items,
             size,
@@ -82,7 +84,8 @@ impl CommittedPlan {
 
 impl CommittedDatatype {
     pub(super) fn new(datatype: DerivedDatatype, plan: Arc<CommittedPlan>) -> CommittedDatatype {
-        CommittedDatatype { datatype, plan }
+        let block = plan.block;
+        CommittedDatatype { datatype, plan, block }
     }
 
     /// The datatype that was committed, with its queries.
@@ -144,7 +147,7 @@ impl CommittedDatatype {
         {
             return *known;
         }
-        !(plan.plain && self.range(count).is_some()) && self.find_out_overlap(count)
+        !(self.block != 0 && self.range(count).is_some()) && self.find_out_overlap(count)
     }
 
     #[inline(never)]
@@ -247,14 +250,13 @@ impl CommittedDatatype {
     /// The bytes of `count` instances, if these are one block from offset 0 on, as a slice is.
     #[inline]
     pub(crate) fn plain(&self, count: usize) -> Option<u64> {
-        if self.plan.plain { self.bytes(count) } else { None }
+        if self.block == 0 { None } else { self.block.checked_mul(count as u64) }
     }
 
     /// Whether an instance is one block from offset 0 on of that many bytes, of such elements.
     #[inline(always)]
     pub(crate) fn is_single(&self, datatype: Datatype, bytes: usize) -> bool {
-        let plan = &*self.plan;
-        plan.plain && plan.size == bytes as u64 && plan.uniform == Some(datatype)
+        bytes != 0 && self.block == bytes as u64 && self.plan.uniform == Some(datatype)
     }
 
     /// The range of one instance, for an operation between it and a slice of `bytes` bytes (more than
@@ -306,7 +308,9 @@ impl CommittedDatatype {
         match (count, plan.run, &plan.items[..]) {
             (0, ..) => None,
             (1, _, [item]) => Run::of(item),
-            (_, Some(run), _) if plan.plain => Some(Run { bytes: run.bytes * count as u64, ..run }),
+            (_, Some(run), _) if self.block != 0 => {
+                Some(Run { bytes: run.bytes * count as u64, ..run })
+            }
             (_, Some(_), _) => Run::of(&self.root(count as u64)).and_then(Run::into_static),
             _ => None,
         }

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How the rows begin that are results of programs instead of measurements.
 pub const CHECK: &str = "check: ";
 /// Samples of each case in one start.
-const SAMPLES: u32 = 9;
+const SAMPLES: u32 = 51;
 /// A job that has failed this often is not run again.
 const MOST_FAILURES: u32 = 2;
 /// No further sample of a group of cases is taken after this time, in milliseconds.

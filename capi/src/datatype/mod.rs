@@ -144,11 +144,12 @@ fn committed(datatype: MPI_Datatype) -> Outcome<&'static CommittedDatatype> {
 /// A predefined datatype, and the kind of its elements, by one look at a table.
 #[inline(always)]
 pub fn known(datatype: MPI_Datatype) -> Option<(&'static CommittedDatatype, u16)> {
-    *KNOWN.get()?.get(form::datatype_place(datatype.value()))?
+    KNOWN.get(form::datatype_place(datatype.value()))?.get().copied()
 }
 
-/// What communication needs of the [`predefined`] datatypes, from the start of the job on.
-static KNOWN: OnceLock<[Option<(&'static CommittedDatatype, u16)>; 256]> = OnceLock::new();
+/// What communication needs of the [`predefined`] datatypes, from the start of the job on. Whether one is there stands beside
+/// it: otherwise the first use of a datatype would miss the caches once more.
+static KNOWN: [OnceLock<(&CommittedDatatype, u16)>; 256] = [const { OnceLock::new() }; 256];
 
 /// By the places of their numbers in the ABI.
 fn predefined() -> &'static [Option<Datatype>; 256] {
@@ -165,13 +166,13 @@ fn predefined() -> &'static [Option<Datatype>; 256] {
 
 /// Fills the table of [`known`] datatypes.
 pub fn prepare() {
-    KNOWN.get_or_init(|| {
-        let known = |datatype: &'static Option<Datatype>| {
-            let datatype = datatype.as_ref()?;
-            Some((datatype.committed.get()?, datatype.sequence().kinds))
-        };
-        predefined().each_ref().map(known)
-    });
+    for (known, datatype) in KNOWN.iter().zip(predefined()) {
+        if let Some(datatype) = datatype
+            && let Some(committed) = datatype.committed.get()
+        {
+            known.get_or_init(|| (committed, datatype.sequence().kinds));
+        }
+    }
 }
 
 /// The datatype of `MPI_Type_create_f90_integer`, `_real` and `_complex`: the same one for the same arguments,
