@@ -23,7 +23,7 @@
 //! processes or windows may write without this window's operations, are not compared.
 
 use super::report::{self, Conflict, FoundConflict};
-use super::shadow::{Accessing, GRANULE_BYTES};
+use super::shadow::{Accessing, BYTES, GRANULE_BYTES};
 use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES, whole_of};
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
@@ -480,16 +480,24 @@ impl CheckedWindow {
     ) {
         let (head, blocks) = (&self.heads_of(target)[page], self.blocks_of((target, page)));
         let (has_blocks, has_granules) = (head.has_blocks.load() != 0, head.has_granules.load());
+        // Granules that share their words with the one before, none of whose entries conflicts.
+        let mut harmless = None;
         for (at, mask) in masks(bits) {
             let (granule, block) = ((page * WORDS + at) as u64, at / GRANULES);
-            let words = match has_blocks {
-                false => Some(whole_of(head)),
-                true if has_granules >> block & 1 == 0 => blocks.at(block),
-                true => self.granule(target, granule),
+            let (words, sharing) = match has_blocks {
+                false => (Some(whole_of(head)), Some(None)),
+                true if has_granules >> block & 1 == 0 => (blocks.at(block), Some(Some(block))),
+                true => (self.granule(target, granule), None),
             };
-            let Some(words) = words else { continue };
-            accessing.look(words, mask, |number, shared, finding| {
-                FoundConflict::add(found, (number, finding), bytes_of(granule, shared));
+            let Some(words) = words.filter(|_| sharing.is_none() || sharing != harmless) else {
+                continue;
+            };
+            harmless = sharing;
+            accessing.look(words, BYTES, |number, bytes, finding| {
+                harmless = None;
+                if bytes & mask != 0 {
+                    FoundConflict::add(found, (number, finding), bytes_of(granule, bytes & mask));
+                }
             });
         }
     }
