@@ -46,15 +46,19 @@ pub fn run(options: &Options) -> ExitCode {
     rounds::run(&peers, options, &mut found);
     notes.retain(|note| !found.notes.contains(note));
     found.notes.splice(0..0, notes);
-    let rows = found.peers.iter().chain([&found.ours]).flatten();
-    let starts = rows.map(|row| row.samples.len()).max().unwrap_or(0);
+    let most = |of_two: bool| {
+        let rows = found.peers.iter().chain([&found.ours]).flatten();
+        let rows = rows.filter(|row| (row.ranks == 2) == of_two);
+        rows.map(|row| row.samples.len()).max().unwrap_or(0)
+    };
+    let (of_two, of_more) = (most(true), most(false));
     let there: Vec<_> = peers.iter().flatten().map(|peer| peer.kind.title()).collect();
     let results = Results {
         circumstances: vec![
             machine::line(),
             format!("Peers: {}.", if there.is_empty() { "none".into() } else { there.join(", ") }),
             format!(
-                "{starts} starts of each job; load before: {before}; after: {}",
+                "{of_more} starts of each job, {of_two} of those with two ranks; load before: {before}; after: {}",
                 machine::load()
             ),
             format!(
