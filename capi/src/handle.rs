@@ -8,8 +8,8 @@
 //!
 //! 1. An object does not move between [`Table::insert`] and [`Table::remove`]; chunks of slots are never
 //!    freed.
-//! 2. A slot's `open` is [`NONE`] while it has no object, and otherwise the uses that a handle of the object has. It
-//!    is stored after the object is written, and loaded before it is read.
+//! 2. A slot's `open` is [`NONE`] while it has no object, and otherwise the kind and the uses that a handle of the object
+//!    has. It is stored after the object is written, and loaded before it is read.
 //! 3. The C program does not free an object while another thread is in a call with it (MPI-4.1 §11.6.2:
 //!    that is erroneous). So a reference from [`Table::get`] is valid during a call.
 #![allow(unsafe_code, reason = "the tables lend objects without a lock; invariants 1 to 3")]
@@ -138,7 +138,7 @@ impl<T: Object> Handle<T> {
     /// Whether it is a number of none that this library makes.
     #[inline(always)]
     pub fn is_predefined(self) -> bool {
-        self.place().1 > USES as usize
+        (self.place().1 ^ Self::KIND) > USES as usize
     }
 
     /// The object.
@@ -159,8 +159,13 @@ impl<T: Object> Handle<T> {
     /// The object of a handle that this library has made.
     #[inline(always)]
     pub fn find_made(self) -> Option<&'static T> {
-        let (place, uses) = self.place();
-        T::table().get(place, uses)
+        let (place, key) = self.place();
+        T::table().get(place, key)
+    }
+
+    /// The object of a slot's first use.
+    pub fn first(place: u32) -> Option<&'static T> {
+        T::table().get(place, Self::KIND | 1)
     }
 
     /// A new handle of an object.
@@ -172,12 +177,12 @@ impl<T: Object> Handle<T> {
     /// would wait for them, and for all stores before.
     #[inline(always)]
     pub fn of_made(make: impl FnOnce() -> T) -> Handle<T> {
-        let (place, uses) = T::table().insert(make);
-        Handle::at(place, uses)
+        let (place, key) = T::table().insert(Self::KIND, make);
+        Handle::at(place, key)
     }
 
-    fn at(place: u32, uses: usize) -> Handle<T> {
-        Handle::of((Self::KIND | uses) << form::PLACE_BITS | (place as usize + form::FIRST))
+    fn at(place: u32, key: usize) -> Handle<T> {
+        Handle::of(key << form::PLACE_BITS | (place as usize + form::FIRST))
     }
 
     /// Removes the object; the handle is invalid from now on.
@@ -193,20 +198,20 @@ impl<T: Object> Handle<T> {
 
     #[inline(always)]
     fn remove_by<R>(self, take: impl FnOnce(&mut Option<T>) -> Option<R>) -> Outcome<R> {
-        let (place, uses) = self.place();
-        T::table().remove(place, uses, take).ok_or_else(|| self.wrong())
+        let (place, key) = self.place();
+        T::table().remove(place, key, take).ok_or_else(|| self.wrong())
     }
 
     /// The kind of such handles, above the uses.
     const KIND: usize = (form::MARK | T::KIND) << form::USES_BITS;
 
-    /// Its index in the table, and the uses that the slot must have; more than any slot has in a handle of another kind.
+    /// Its index in the table, and the kind and the uses above it, which the slot must have.
     #[inline(always)]
     fn place(self) -> (u32, usize) {
         let value = self.value();
         // A place before the first one becomes one behind all others.
         let place = ((value & PLACES) as u32).wrapping_sub(form::FIRST as u32);
-        (place, (value >> form::PLACE_BITS) ^ Self::KIND)
+        (place, value >> form::PLACE_BITS)
     }
 
     #[cold]
@@ -239,8 +244,8 @@ impl<T: Object> Handle<T> {
         }
         let Ok(value) = usize::try_from(value) else { return Handle::NULL };
         let Some(place) = value.checked_sub(form::FIRST) else { return Handle::predefined(value) };
-        let uses = T::table().uses(place as u32);
-        uses.map_or(Handle::NULL, |uses| Handle::at(place as u32, uses))
+        let key = T::table().key(place as u32);
+        key.map_or(Handle::NULL, |key| Handle::at(place as u32, key))
     }
 }
 
@@ -286,11 +291,24 @@ struct Free {
 }
 
 struct Slot<T> {
-    /// The uses that a handle of its object has (invariant 2).
+    /// The kind and the uses that a handle of its object has (invariant 2).
     open: AtomicUsize,
     /// Odd while it has an object; grows by one with each insertion and removal.
     uses: AtomicU32,
     object: UnsafeCell<Option<T>>,
+}
+
+impl<T> Slot<T> {
+    /// The object of a handle with that key.
+    #[inline(always)]
+    fn object(&self, key: usize) -> Option<&T> {
+        // Observes the object, which `insert` has written (invariant 2).
+        if self.open.load(Ordering::Acquire) != key {
+            return None;
+        }
+        // SAFETY: the slot has an object, which is not written while it is used (invariant 3).
+        unsafe { (*self.object.get()).as_ref() }
+    }
 }
 
 // SAFETY: objects are shared and moved between threads, which their type allows.
@@ -312,12 +330,9 @@ impl<T> Table<T> {
         self.free.get_or_init(|| BiasedMutex::new(Free::default(), false))
     }
 
-    /// The slot at an index, if its chunk exists: mostly in the first one.
+    /// The slot at an index, if its chunk exists.
     #[inline(always)]
     fn slot(&self, place: u32) -> Option<&Slot<T>> {
-        if place < FIRST_CHUNK {
-            return self.slot_of(0, place as usize);
-        }
         let (chunk, k) = position(place);
         self.slot_of(chunk, k)
     }
@@ -335,40 +350,34 @@ impl<T> Table<T> {
         Some(unsafe { &*slot })
     }
 
+    /// The object of a handle, mostly in the first chunk.
     #[inline(always)]
-    fn get(&self, place: u32, uses: usize) -> Option<&T> {
-        let slot = self.slot(place)?;
-        // Observes the object, which `insert` has written (invariant 2).
-        if slot.open.load(Ordering::Acquire) != uses {
-            return None;
+    fn get(&self, place: u32, key: usize) -> Option<&T> {
+        match place < FIRST_CHUNK {
+            true => self.slot_of(0, place as usize)?.object(key),
+            // Not by a call, for which all callers would save their registers.
+            false => self.slot(place)?.object(key),
         }
-        // SAFETY: the slot has an object, which is not written while it is used (invariant 3).
-        unsafe { (*slot.object.get()).as_ref() }
-    }
-
-    /// The object of a slot's first use.
-    pub fn first(&self, place: u32) -> Option<&T> {
-        self.get(place, 1)
     }
 
     /// What a slot with an object has in its handle.
-    fn uses(&self, place: u32) -> Option<usize> {
-        let uses = self.slot(place)?.open.load(Ordering::Acquire);
-        (uses != NONE).then_some(uses)
+    fn key(&self, place: u32) -> Option<usize> {
+        let key = self.slot(place)?.open.load(Ordering::Acquire);
+        (key != NONE).then_some(key)
     }
 
     #[inline(always)]
-    fn insert(&self, make: impl FnOnce() -> T) -> (u32, usize) {
+    fn insert(&self, kind: usize, make: impl FnOnce() -> T) -> (u32, usize) {
         let (place, slot) = self.reserve();
         // SAFETY: the slot has no object, so it is not read, and nothing is lost by a write without a drop; no other
         // thread writes it, because it is neither free nor fresh any more.
         unsafe { slot.object.get().write(Some(make())) };
         let uses = slot.uses.load(Ordering::Relaxed) + 1;
         slot.uses.store(uses, Ordering::Relaxed);
-        let open = (uses & USES) as usize;
+        let key = kind | (uses & USES) as usize;
         // Publishes the object to `get` (invariant 2).
-        slot.open.store(open, Ordering::Release);
-        (place, open)
+        slot.open.store(key, Ordering::Release);
+        (place, key)
     }
 
     /// A slot without an object, which is neither free nor fresh from now on.
@@ -407,12 +416,12 @@ impl<T> Table<T> {
     fn remove<R>(
         &self,
         place: u32,
-        uses: usize,
+        key: usize,
         take: impl FnOnce(&mut Option<T>) -> Option<R>,
     ) -> Option<R> {
         let slot = self.slot(place)?;
         self.free().with(|free| {
-            self.get(place, uses)?;
+            self.get(place, key)?;
             let uses = slot.uses.load(Ordering::Relaxed) + 1;
             slot.uses.store(uses, Ordering::Relaxed);
             slot.open.store(NONE, Ordering::Release);
@@ -430,14 +439,14 @@ impl<T> Table<T> {
     /// Calls `look` with every object; it does not use the table.
     pub fn each(&self, look: impl FnMut(&T)) {
         // No thread removes an object meanwhile.
-        let there = |place| self.get(place, self.uses(place)?);
+        let there = |place| self.get(place, self.key(place)?);
         self.free().with(|free| (0..free.fresh).filter_map(there).for_each(look));
     }
 
     /// Removes all objects at the end of the job.
     pub fn clear(&self) -> Vec<T> {
         let fresh = self.free().with(|free| free.fresh);
-        let remove = |place| self.remove(place, self.uses(place)?, Option::take);
+        let remove = |place| self.remove(place, self.key(place)?, Option::take);
         let objects = (0..fresh).filter_map(remove);
         objects.collect()
     }
@@ -455,6 +464,8 @@ fn position(place: u32) -> (usize, usize) {
 mod tests {
     use super::*;
 
+    const KIND: usize = 5 << form::USES_BITS;
+
     #[test]
     fn places_fill_the_chunks_one_after_the_other() {
         let mut expected = (0..5).flat_map(|chunk| (0..64usize << chunk).map(move |k| (chunk, k)));
@@ -466,30 +477,30 @@ mod tests {
     #[test]
     fn an_object_is_found_until_it_is_removed() {
         let table: Table<u32> = Table::new();
-        let places: Vec<_> = (0..1000).map(|k| table.insert(|| k)).collect();
-        for (k, (place, uses)) in places.iter().enumerate() {
-            assert_eq!(table.get(*place, *uses), Some(&(k as u32)));
+        let places: Vec<_> = (0..1000).map(|k| table.insert(KIND, || k)).collect();
+        for (k, (place, key)) in places.iter().enumerate() {
+            assert_eq!(table.get(*place, *key), Some(&(k as u32)));
         }
-        let (place, uses) = places[500];
-        assert_eq!(table.remove(place, uses, Option::take), Some(500));
-        assert_eq!((table.get(place, uses), table.remove(place, uses, Option::take)), (None, None));
-        let again = table.insert(|| 7);
-        assert_eq!((again.0, again.1), (place, uses + 2));
-        assert_eq!((table.get(place, uses), table.get(again.0, again.1)), (None, Some(&7)));
+        let (place, key) = places[500];
+        assert_eq!(table.remove(place, key, Option::take), Some(500));
+        assert_eq!((table.get(place, key), table.remove(place, key, Option::take)), (None, None));
+        let again = table.insert(KIND, || 7);
+        assert_eq!((again.0, again.1), (place, key + 2));
+        assert_eq!((table.get(place, key), table.get(again.0, again.1)), (None, Some(&7)));
         assert_eq!(table.clear().len(), 1000);
     }
 
     #[test]
     fn a_handle_is_never_that_of_an_earlier_object() {
         let table: Table<u32> = Table::new();
-        let (place, first) = table.insert(|| 1);
+        let (place, first) = table.insert(KIND, || 1);
         assert_eq!(table.remove(place, first, Option::take), Some(1));
         // As after the largest number of uses that can be distinguished.
         table.slot(place).unwrap().uses.store(form::MOST_USES - 2, Ordering::Relaxed);
-        let last = ((form::MOST_USES - 1) & USES) as usize;
-        assert_eq!(table.insert(|| 2), (place, last));
+        let last = KIND | ((form::MOST_USES - 1) & USES) as usize;
+        assert_eq!(table.insert(KIND, || 2), (place, last));
         assert_eq!(table.remove(place, last, Option::take), Some(2));
-        let (other, _) = table.insert(|| 3);
+        let (other, _) = table.insert(KIND, || 3);
         assert_ne!(other, place);
         assert_eq!(table.get(place, first), None);
     }

@@ -245,7 +245,7 @@ pub fn ranks() -> Option<&'static c_int> {
 #[inline(always)]
 pub fn predefined(value: usize) -> Option<&'static Communicator> {
     let place = value.checked_sub(MPI_COMM_WORLD)?;
-    (place < 2).then(|| Communicator::table().first(place as u32))?
+    (place < 2).then(|| Handle::first(place as u32))?
 }
 
 pub fn has_begun() -> bool {
