@@ -759,12 +759,29 @@ impl<'c> Judging<'c> {
                 operation.is_complete_by(self.checker.more_at(number), is_known) || is_settled()
             }
         };
-        let is_replaced = is_ordered && self.kind.replaces(kind, of_one_datatype && op == self.op);
         let found = match is_ordered && !self.is_separate {
             true => None,
             false => self.finding((number, operation), is_ordered, of_one_datatype),
         };
+        let is_behind = is_ordered || found.is_some() && self.repeats(operation);
+        let is_replaced = is_behind && self.kind.replaces(kind, of_one_datatype && op == self.op);
         Judgement { found, is_replaced }
+    }
+
+    /// Whether this is the same call of the program again, a put to the same target that the same calls complete. What
+    /// conflicts with the earlier one from now on conflicts with this one, too: a loop that lacks a flush leaves one entry.
+    #[cold]
+    #[inline(never)]
+    fn repeats(&self, earlier: &OperationWords) -> bool {
+        let own = self.checker.operation_at(self.number);
+        let of = |one: &OperationWords| {
+            let thread = threads::slot_of(one.issued.load());
+            (one.rank.load(), thread, one.window.load(), one.by.load(), one.site.load())
+        };
+        self.kind == AccessKind::Put
+            && kind_of(earlier) == self.kind
+            && own.site.load() != 0
+            && of(own) == of(earlier)
     }
 
     /// What is wrong with an earlier operation that is not ordered before this one, or not by the separate model alone.

@@ -6,6 +6,7 @@ use nix::unistd::Pid;
 use onesided::{Access, Comm, FenceAssert, LockType, Op, PassiveAccess, Rank, Request, Window};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// The lines of a report, without the rank's number before each.
 fn report(output: &str) -> Vec<&str> {
@@ -139,6 +140,25 @@ fn two_puts_of_one_rank_without_a_flush() {
     let lines = report(&outcome.output);
     assert!(lines[1].contains("rank 0: put") && lines[2].contains("rank 0: put"), "{lines:?}");
     assert!(lines[3].contains("a flush of rank 1 between the two"), "{lines:?}");
+}
+
+#[test]
+fn a_long_loop_without_a_flush() {
+    let started = Instant::now();
+    let outcome = job(2, &["--check"], |world| {
+        let mut window = Window::<u64>::allocate(world, 4).expect("memory");
+        let epoch = window.lock_all().expect("no epoch is open");
+        if world.rank() == 0 {
+            for _ in 0..20_000 {
+                epoch.rput(&[1], Rank(1), 0).expect("it is open").wait();
+            }
+        }
+        epoch.unlock_all().expect("it is open");
+        window.free().expect("no epoch is open");
+    });
+    let Some(outcome) = outcome else { return };
+    assert_eq!(outcome.status.code(), Some(124), "{}", outcome.output);
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
 /// Rank 0 reads or writes with a request, which ends before or behind a barrier; behind that, rank 1 puts there.
