@@ -21,7 +21,7 @@ use super::separate::OwnerView;
 use super::shadow::{AHEAD, Accessing, BYTES, FEW, GRANULE_BYTES, Granule, Granules, MORE, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, divided, divided_by, mask_of};
 use super::{
-    AccessKind, CallLine, CheckState, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer,
+    AccessKind, CallLine, CheckState, CheckedAccess, Checker, EpochKind, Holding, OwnBuffers,
 };
 use crate::call::Call;
 use crate::error::Result;
@@ -512,7 +512,7 @@ impl CheckedWindow {
             let accessed = AccessedBytes {
                 runs: vec![ByteRun { start: base + run.start, ..*run }],
                 read: &|_, _| false,
-                buffers: Vec::new(),
+                buffers: OwnBuffers::default(),
                 epoch: EpochKind::Other,
                 buffer_of: Some(of),
             };
@@ -826,7 +826,7 @@ pub(crate) struct AccessedBytes<'a> {
     /// Reads all runs, one behind the other; returns whether that was possible.
     pub(crate) read: &'a dyn Fn(&[ByteRun], &mut [u8]) -> bool,
     /// The operation's buffers in this process; none if the program may use them when the call returns.
-    pub(crate) buffers: Vec<OwnBuffer>,
+    pub(crate) buffers: OwnBuffers,
     /// How the operation reaches its target.
     pub(crate) epoch: EpochKind,
     /// If the bytes are a buffer of an operation, or it accesses them by another window: the block of its window, and its

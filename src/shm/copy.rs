@@ -64,12 +64,6 @@ pub(crate) fn is_same(
     bytes: usize,
 ) -> Option<bool> {
     let (one, other) = (span.at(start, 1, bytes as u64)?, bytes_of(words, at, bytes)?);
-    if is_one_store(bytes) {
-        let [one, other] = [one, other].map(|at| at.cast::<[u8; ONE_STORE]>());
-        // SAFETY: as below; an array of bytes is aligned anywhere.
-        let [one, other] = [one, other].map(|at| unsafe { at.read() });
-        return Some(one == other);
-    }
     // SAFETY: `at` has checked that the span has them, and its creator guarantees that it stays mapped; `bytes_of` has checked
     // that the words have them.
     Some(unsafe { are_same(one, other, bytes) })
