@@ -35,9 +35,9 @@ const FEW: usize = 16;
 /// A buffer of an operation in this process.
 #[derive(Clone, Default)]
 pub(crate) struct OwnBuffer {
-    /// Address and bytes of each piece, ascending: of the first one, and of the others.
+    /// Address and bytes of each piece, ascending: of the first one, and of the others, if there are any.
     first: (usize, u64),
-    others: Vec<(usize, u64)>,
+    others: Option<Box<[(usize, u64)]>>,
     is_written: bool,
 }
 
@@ -45,18 +45,19 @@ impl OwnBuffer {
     /// Of one piece.
     #[inline]
     pub(crate) fn block(at: usize, bytes: u64, is_written: bool) -> OwnBuffer {
-        OwnBuffer { first: (at, bytes), others: Vec::new(), is_written }
+        OwnBuffer { first: (at, bytes), others: None, is_written }
     }
 
     /// Of these pieces, ascending.
     pub(crate) fn of(mut pieces: Vec<(usize, u64)>, is_written: bool) -> OwnBuffer {
         let first = if pieces.is_empty() { (0, 0) } else { pieces.remove(0) };
-        OwnBuffer { first, others: pieces, is_written }
+        let others = (!pieces.is_empty()).then(|| pieces.into());
+        OwnBuffer { first, others, is_written }
     }
 
     #[inline]
     fn runs(&self) -> impl Iterator<Item = Range<usize>> {
-        let runs = std::iter::once(&self.first).chain(&self.others);
+        let runs = std::iter::once(&self.first).chain(self.others.iter().flatten());
         runs.filter(|(_, bytes)| *bytes != 0).map(|(at, bytes)| *at..*at + *bytes as usize)
     }
 
@@ -64,7 +65,7 @@ impl OwnBuffer {
     #[inline]
     fn only_run(&self) -> Option<Range<usize>> {
         let (at, bytes) = self.first;
-        (self.others.is_empty() && bytes != 0).then(|| at..at + bytes as usize)
+        (self.others.is_none() && bytes != 0).then(|| at..at + bytes as usize)
     }
 
     #[inline]
@@ -137,9 +138,11 @@ impl PendingPieces {
 
     #[inline]
     fn add(&mut self, key: PieceKey, piece: PendingPiece) {
+        if self.in_order.last().is_none_or(|(last, _)| *last < key) {
+            return self.in_order.push((key, piece));
+        }
         let behind = self.in_order.iter().rev().take_while(|(other, _)| *other > key);
         match behind.take(SEARCHED).count() {
-            0 => self.in_order.push((key, piece)),
             SEARCHED => drop(self.others.insert(key, piece)),
             few => self.in_order.insert(self.in_order.len() - few, (key, piece)),
         }
@@ -627,47 +630,57 @@ impl CheckedWindow {
         if checker.is_late {
             self.late_operations_here(target);
         }
-        self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
-        checker.complete_reads(|key| {
-            key.window == self.block && target.is_none_or(|target| target == key.target)
+        let is_one = |of: &PendingKey| of.is_at(self.block, target);
+        self.completed_here((checker, waiter), call.name(), is_one, |state| {
+            checker.complete_reads(state, |key| {
+                key.window == self.block && target.is_none_or(|target| target == key.target)
+            });
         });
     }
 
-    /// Some of this rank's operations are complete in this process, by a call that is named so. Blocks while another
-    /// rank uses the tables of the check.
+    /// Some of this rank's operations are complete in this process, by a call that is named so, and the state changes by `and`.
+    /// Blocks while another rank uses the tables of the check.
+    #[inline]
     pub(super) fn completed_here(
         &self,
-        checker: &Checker,
-        waiter: &Waiter<'_>,
+        (checker, waiter): (&Checker, &Waiter<'_>),
         name: &str,
         is_one: impl Fn(&PendingKey) -> bool,
+        and: impl FnOnce(&mut CheckState),
     ) {
-        if !has_binding() {
-            return;
-        }
         let found = checker.with_state(|state| {
-            checker.complete_fetches(state, &is_one);
-            state.pending.complete(is_one)
+            let mut found = Vec::new();
+            if has_binding() {
+                checker.complete_fetches(state, &is_one);
+                found = state.pending.complete(is_one);
+            }
+            and(state);
+            found
         });
-        if found.is_empty() {
-            return;
+        if !found.is_empty() {
+            record_changed((checker, waiter), name, &found);
         }
-        // A binding may wait for locks of its language to find it.
-        let line = line_by_binding().map_or_else(String::new, |line| format!(" at {line}"));
-        let mut state = checker.state();
-        let text = format!("before {name}{line}");
-        let access = CheckedAccess::store();
-        // If the job ends, so does the check.
-        let new = checker.words.lock.0.run(SITES, waiter, |_| {
-            let store = (checker.text(&mut state, &text), access.word());
-            let new = |one: &FoundBuffer| record(checker, &mut state, one, (None, store));
-            found.iter().filter_map(new).collect::<Vec<_>>()
-        });
-        drop(state);
-        report::print(&new.unwrap_or_default());
     }
 }
 
+/// The buffers of operations have changed before the call of that name that completes them.
+#[cold]
+#[inline(never)]
+fn record_changed((checker, waiter): (&Checker, &Waiter<'_>), name: &str, found: &[FoundBuffer]) {
+    // A binding may wait for locks of its language to find it.
+    let line = line_by_binding().map_or_else(String::new, |line| format!(" at {line}"));
+    let mut state = checker.state();
+    let text = format!("before {name}{line}");
+    let access = CheckedAccess::store();
+    // If the job ends, so does the check.
+    let new = checker.words.lock.0.run(SITES, waiter, |_| {
+        let store = (checker.text(&mut state, &text), access.word());
+        let new = |one: &FoundBuffer| record(checker, &mut state, one, (None, store));
+        found.iter().filter_map(new).collect::<Vec<_>>()
+    });
+    drop(state);
+    report::print(&new.unwrap_or_default());
+}
 impl Checker {
     /// Records that a later access of this thread, given by its line and its description, was too early. Returns new
     /// conflicts.

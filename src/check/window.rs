@@ -15,6 +15,7 @@
 
 use super::assertions::LatestStore;
 use super::attached::{AddressSpace, AttachedParts};
+use super::buffers::PendingKey;
 use super::late::LateAccesses;
 use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
@@ -717,12 +718,12 @@ impl CheckedWindow {
         if checker.is_late {
             self.late_operations(target);
         }
-        self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
         if let Some(target) = target {
             self.of_target(target, OfTarget::Rung)[0].expect_update();
         }
         let ranks = target.map_or(0..self.ranks as u32, |target| target..target + 1);
-        checker.with_state(|state| {
+        let is_one = |of: &PendingKey| of.is_at(self.block, target);
+        self.completed_here((checker, waiter), call.name(), is_one, |state| {
             checker.complete(state, self.block, target);
             ranks.for_each(|rank| self.raise(checker, state, rank, OfTarget::Rung as usize));
         });

@@ -72,7 +72,7 @@ type Described<'s, const N: usize, I> = (CheckedAccess, ([TransferSide<'s>; N], 
 fn bytes_of_all(sides: &[TransferSide<'_>]) -> Option<u64> {
     let bytes = |side: &TransferSide<'_>| match side {
         TransferSide::Packed(bytes) => Some(*bytes),
-        TransferSide::Typed(..) => None,
+        TransferSide::Typed(datatype, count) => datatype.plain(*count),
     };
     let first = bytes(sides.first()?)?;
     sides.iter().all(|side| bytes(side) == Some(first)).then_some(first)

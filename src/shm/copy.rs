@@ -47,6 +47,7 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
 ///
 /// The program may write them at the same time, also by a slice that it has borrowed: what arrives is only
 /// compared, and a byte that is being written may arrive old or new.
+#[inline]
 pub(crate) fn read_span(span: Span, start: u64, to: &mut [u8]) -> bool {
     let Some(from) = span.at(start, 1, to.len() as u64) else { return false };
     // SAFETY: 1. `at` has checked that the span has them, and its creator guarantees that it stays mapped; `to`
@@ -57,6 +58,7 @@ pub(crate) fn read_span(span: Span, start: u64, to: &mut [u8]) -> bool {
 
 /// Whether bytes of a span, from `start` on, are those that some words have from their byte `at` on; `None` if one of the
 /// two has fewer. Read as by [`read_span`].
+#[inline]
 pub(crate) fn is_same(
     span: Span,
     start: u64,
@@ -71,6 +73,7 @@ pub(crate) fn is_same(
 
 /// Copies bytes of a span, from `start` on, to some words, from their byte `at` on, which no other rank accesses at the same
 /// time; returns whether both have them. Read as by [`read_span`].
+#[inline]
 pub(crate) fn copy_to_words(
     span: Span,
     start: u64,
