@@ -9,7 +9,7 @@
 //!
 //! A binding alone has such buffers: the slices of Rust's calls are the program's again when the call returns.
 
-use super::own::{watch_buffer, watch_no_buffers};
+use super::own::{may_be_in_parts, watch_buffer, watch_no_buffers};
 use super::report::{self, Conflict, Reason, RecordedPair};
 use super::stores::StoredPage;
 use super::window::{AccessedBytes, ByteRun, CheckedWindow};
@@ -18,8 +18,8 @@ use crate::call::Call;
 use crate::prim::{Waiter, has_binding, line_by_binding};
 use crate::shm::{Span, is_known_here, read_all_here, read_here, read_span};
 use std::collections::BTreeMap;
-use std::ops::{Range, RangeBounds};
-use std::sync::Arc;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Weak};
 
 /// Bytes of a buffer that are compared together.
 const PIECE: usize = 4096;
@@ -27,17 +27,17 @@ const PIECE: usize = 4096;
 const MOST_TOGETHER: usize = 256;
 /// Pieces that are remembered.
 const MOST_PIECES: usize = 1 << 14;
-/// Pieces that are searched one by one; more are found by their addresses.
+/// Pieces behind which a new one is looked for among those in order; farther ones are found by a tree.
 const SEARCHED: usize = 8;
 /// Bytes that a piece has itself.
 const FEW: usize = 16;
 
 /// A buffer of an operation in this process.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct OwnBuffer {
-    /// Address and bytes of each piece, ascending: of the first one, and of the others.
+    /// Address and bytes of each piece, ascending: of the first one, and of the others, if there are any.
     first: (usize, u64),
-    others: Vec<(usize, u64)>,
+    others: Option<Box<[(usize, u64)]>>,
     is_written: bool,
 }
 
@@ -45,18 +45,62 @@ impl OwnBuffer {
     /// Of one piece.
     #[inline]
     pub(crate) fn block(at: usize, bytes: u64, is_written: bool) -> OwnBuffer {
-        OwnBuffer { first: (at, bytes), others: Vec::new(), is_written }
+        OwnBuffer { first: (at, bytes), others: None, is_written }
     }
 
     /// Of these pieces, ascending.
     pub(crate) fn of(mut pieces: Vec<(usize, u64)>, is_written: bool) -> OwnBuffer {
         let first = if pieces.is_empty() { (0, 0) } else { pieces.remove(0) };
-        OwnBuffer { first, others: pieces, is_written }
+        let others = (!pieces.is_empty()).then(|| pieces.into());
+        OwnBuffer { first, others, is_written }
     }
 
+    #[inline]
     fn runs(&self) -> impl Iterator<Item = Range<usize>> {
-        let runs = std::iter::once(&self.first).chain(&self.others);
+        let runs = std::iter::once(&self.first).chain(self.others.iter().flatten());
         runs.filter(|(_, bytes)| *bytes != 0).map(|(at, bytes)| *at..*at + *bytes as usize)
+    }
+
+    /// The only run, of most buffers.
+    #[inline]
+    fn only_run(&self) -> Option<Range<usize>> {
+        let (at, bytes) = self.first;
+        (self.others.is_none() && bytes != 0).then(|| at..at + bytes as usize)
+    }
+
+    #[inline]
+    fn each_run(&self, mut each: impl FnMut(Range<usize>)) {
+        match self.only_run() {
+            Some(run) => each(run),
+            None => self.runs().for_each(each),
+        }
+    }
+}
+
+/// The buffers of one operation, in no memory of the heap.
+#[derive(Clone, Default)]
+pub(crate) struct OwnBuffers {
+    all: [OwnBuffer; OwnBuffers::MOST],
+    count: usize,
+}
+
+impl OwnBuffers {
+    /// Those of a compare_and_swap.
+    const MOST: usize = 3;
+
+    #[inline]
+    pub(crate) fn push(&mut self, buffer: OwnBuffer) {
+        self.all[self.count] = buffer;
+        self.count += 1;
+    }
+}
+
+impl Deref for OwnBuffers {
+    type Target = [OwnBuffer];
+
+    #[inline]
+    fn deref(&self) -> &[OwnBuffer] {
+        &self.all[..self.count]
     }
 }
 
@@ -64,6 +108,7 @@ impl OwnBuffer {
 #[derive(Default)]
 pub(super) struct PendingBuffers {
     pieces: PendingPieces,
+    operations: PendingOperations,
     issued: u64,
     /// Since there were none: the bytes of the longest piece, and whether an operation writes one.
     longest: usize,
@@ -73,74 +118,164 @@ pub(super) struct PendingBuffers {
 /// The address of a piece's first byte, and a number.
 type PieceKey = (usize, u64);
 
-/// Pieces of buffers. Mostly there are few.
+/// Pieces of buffers.
 #[derive(Default)]
 struct PendingPieces {
-    few: Vec<(PieceKey, PendingPiece)>,
+    /// In the order of their keys: most programs use one buffer behind the other, or few.
+    in_order: Vec<(PieceKey, PendingPiece)>,
     others: BTreeMap<PieceKey, PendingPiece>,
 }
 
 impl PendingPieces {
+    #[inline]
     fn is_empty(&self) -> bool {
-        self.few.is_empty() && self.others.is_empty()
+        self.in_order.is_empty() && self.others.is_empty()
     }
 
     fn len(&self) -> usize {
-        self.few.len() + self.others.len()
+        self.in_order.len() + self.others.len()
     }
 
+    #[inline]
     fn add(&mut self, key: PieceKey, piece: PendingPiece) {
-        match self.few.len() < SEARCHED {
-            true => self.few.push((key, piece)),
-            false => drop(self.others.insert(key, piece)),
+        if self.in_order.last().is_none_or(|(last, _)| *last < key) {
+            return self.in_order.push((key, piece));
+        }
+        let behind = self.in_order.iter().rev().take_while(|(other, _)| *other > key);
+        match behind.take(SEARCHED).count() {
+            SEARCHED => drop(self.others.insert(key, piece)),
+            few => self.in_order.insert(self.in_order.len() - few, (key, piece)),
         }
     }
 
-    /// Removes those of which `is_one` holds, which have such keys.
-    fn take<'p>(
-        &'p mut self,
-        keys: impl RangeBounds<PieceKey> + 'p,
-        is_one: &'p impl Fn(&PieceKey, &PendingPiece) -> bool,
-    ) -> impl Iterator<Item = (PieceKey, PendingPiece)> + 'p {
-        let few = self.few.extract_if(.., |(key, piece)| is_one(key, piece));
-        few.chain(self.others.extract_if(keys, |key, piece| is_one(key, piece)))
+    /// Removes those with such keys of which `is_taken` holds, which is called once for each.
+    #[inline]
+    fn take(
+        &mut self,
+        keys: &Range<PieceKey>,
+        mut is_taken: impl FnMut(&PieceKey, &PendingPiece) -> bool,
+    ) {
+        let at = |key: &PieceKey| self.in_order.partition_point(|(other, _)| other < key);
+        let near = at(&keys.start)..at(&keys.end);
+        self.in_order.extract_if(near, |(key, piece)| is_taken(key, piece)).for_each(drop);
+        if !self.others.is_empty() {
+            let taken = self.others.extract_if(keys.clone(), |key, piece| is_taken(key, piece));
+            taken.for_each(drop);
+        }
+    }
+
+    /// Keeps those of which `stays` holds, which is called once for each.
+    #[inline]
+    fn retain(&mut self, mut stays: impl FnMut(&PieceKey, &PendingPiece) -> bool) {
+        self.in_order.retain(|(key, piece)| stays(key, piece));
+        if !self.others.is_empty() {
+            self.others.retain(|key, piece| stays(key, piece));
+        }
     }
 }
 
 /// A piece of a buffer, of at most [`PIECE`] bytes.
+#[derive(Clone)]
 struct PendingPiece {
-    of: Arc<PendingOperation>,
+    /// The number of its operation.
+    of: u32,
+    bytes: u32,
     /// The address of the buffer's first byte.
     buffer: usize,
-    end: usize,
     contents: PieceContents,
 }
 
 /// What an operation reads in a piece.
+#[derive(Clone)]
 enum PieceContents {
     /// Nothing: it writes the piece.
     None,
     /// A few bytes.
-    Few([u8; FEW], usize),
-    /// Bytes of a run.
-    OfRun(Arc<Vec<u8>>, Range<usize>),
+    Few([u8; FEW]),
+    /// Bytes of a run, from that one on.
+    OfRun(Arc<Vec<u8>>, u32),
 }
 
 impl PendingPiece {
+    #[inline]
     fn contents(&self) -> Option<&[u8]> {
+        let bytes = self.bytes as usize;
         match &self.contents {
             PieceContents::None => None,
-            PieceContents::Few(bytes, count) => Some(&bytes[..*count]),
-            PieceContents::OfRun(run, at) => Some(&run[at.clone()]),
+            PieceContents::Few(all) => Some(&all[..bytes]),
+            PieceContents::OfRun(run, at) => Some(&run[*at as usize..][..bytes]),
+        }
+    }
+
+    /// Whether this process's memory from `start` on still has what the operation reads, as is known without the kernel.
+    #[inline]
+    fn is_known(&self, start: usize) -> bool {
+        self.contents().is_none_or(|contents| is_known_here(start, contents))
+    }
+}
+
+/// Operations that are not complete in this process.
+#[derive(Default)]
+struct PendingOperations {
+    all: Vec<(PendingOperation, u32)>,
+    /// Numbers of which there is no piece.
+    free: Vec<u32>,
+    latest: u32,
+}
+
+impl PendingOperations {
+    /// The number of an operation, which it has until [`PendingOperations::end`] as often. Calls of one line behind each other
+    /// share theirs.
+    #[inline]
+    fn begin(&mut self, operation: &PendingOperation) -> u32 {
+        match self.all.get_mut(self.latest as usize) {
+            Some((latest, pieces)) if *pieces != 0 && *latest == *operation => *pieces += 1,
+            _ => self.begin_other(operation),
+        }
+        self.latest
+    }
+
+    #[inline(never)]
+    fn begin_other(&mut self, operation: &PendingOperation) {
+        let of = (*operation, 1);
+        self.latest = match self.free.pop() {
+            Some(number) => {
+                self.all[number as usize] = of;
+                number
+            }
+            None => {
+                self.all.push(of);
+                self.all.len() as u32 - 1
+            }
+        };
+    }
+
+    /// There is a piece of it more.
+    #[inline]
+    fn retain(&mut self, number: u32) {
+        self.all[number as usize].1 += 1;
+    }
+
+    #[inline]
+    fn at(&self, number: u32) -> &PendingOperation {
+        &self.all[number as usize].0
+    }
+
+    /// A piece of it is gone, or the call that has begun it ends.
+    #[inline]
+    fn end(&mut self, number: u32) {
+        let pieces = &mut self.all[number as usize].1;
+        *pieces -= 1;
+        if *pieces == 0 {
+            self.free.push(number);
         }
     }
 }
 
 /// An operation that is not complete in this process.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct PendingOperation {
     key: PendingKey,
-    /// The window's name.
-    window: Arc<str>,
     site: u32,
     what: u32,
     /// Of the thread that has issued it.
@@ -159,6 +294,7 @@ pub(super) struct PendingKey {
 
 impl PendingKey {
     /// Whether they are on that target of a window, or on any.
+    #[inline]
     pub(super) fn is_at(&self, window: u64, target: Option<u32>) -> bool {
         self.window == window && target.is_none_or(|target| target == self.target)
     }
@@ -171,43 +307,57 @@ impl PendingKey {
 
 /// Bytes of an operation's buffer that this rank has accessed too early.
 pub(super) struct FoundBuffer {
-    of: Arc<PendingOperation>,
+    of: PendingOperation,
     /// From the beginning of the buffer.
     bytes: Range<u64>,
 }
 
 impl FoundBuffer {
-    fn new(piece: &PendingPiece, bytes: Range<usize>) -> FoundBuffer {
+    fn new(of: PendingOperation, piece: &PendingPiece, bytes: Range<usize>) -> FoundBuffer {
         let by = |at: usize| (at - piece.buffer) as u64;
-        FoundBuffer { of: piece.of.clone(), bytes: by(bytes.start)..by(bytes.end) }
+        FoundBuffer { of, bytes: by(bytes.start)..by(bytes.end) }
     }
 }
 
 impl PendingBuffers {
     /// Accesses the bytes at some addresses, to write them or not. Returns the earlier operations to whose buffers
     /// that is too early, and forgets those.
+    #[inline]
     pub(super) fn access(&mut self, bytes: &Range<usize>, is_written: bool) -> Vec<FoundBuffer> {
-        if self.pieces.is_empty() || !(is_written || self.has_written) {
-            return Vec::new();
+        match self.pieces.is_empty() || !(is_written || self.has_written) {
+            true => Vec::new(),
+            false => self.access_pieces(bytes, is_written),
         }
+    }
+
+    #[inline(never)]
+    fn access_pieces(&mut self, bytes: &Range<usize>, is_written: bool) -> Vec<FoundBuffer> {
         let near = (bytes.start.saturating_sub(self.longest), 0)..(bytes.end, 0);
         let conflicts = |(start, _): &PieceKey, piece: &PendingPiece| {
-            piece.end > bytes.start
+            start + piece.bytes as usize > bytes.start
                 && *start < bytes.end
                 && (is_written || piece.contents().is_none())
         };
-        let found = |((start, _), piece): (PieceKey, PendingPiece)| {
-            FoundBuffer::new(&piece, start.max(bytes.start)..piece.end.min(bytes.end))
-        };
-        let mut taken: Vec<_> = self.pieces.take(near, &conflicts).collect();
-        if !taken.is_empty() {
-            taken.sort_unstable_by_key(|(key, _)| *key);
-            self.end_if_empty();
+        let (mut found, operations) = (Vec::new(), &mut self.operations);
+        self.pieces.take(&near, |key, piece| {
+            if !conflicts(key, piece) {
+                return false;
+            }
+            let shared = key.0.max(bytes.start)..(key.0 + piece.bytes as usize).min(bytes.end);
+            found.push((*key, FoundBuffer::new(*operations.at(piece.of), piece, shared)));
+            operations.end(piece.of);
+            true
+        });
+        if found.is_empty() {
+            return Vec::new();
         }
-        taken.into_iter().map(found).collect()
+        found.sort_unstable_by_key(|(key, _)| *key);
+        self.end_if_empty();
+        found.into_iter().map(|(_, found)| found).collect()
     }
 
     /// If there are no pieces, no address is looked at.
+    #[inline]
     fn end_if_empty(&mut self) {
         if self.pieces.is_empty() {
             (self.longest, self.has_written) = (0, false);
@@ -215,52 +365,71 @@ impl PendingBuffers {
         }
     }
 
-    /// Remembers a run of bytes, which the operation reads by instructions or by the kernel; returns whether all of it is
-    /// compared from now on.
+    /// Remembers a run of bytes of a buffer, which the operation reads by instructions or by the kernel; returns whether all of
+    /// it is compared from now on.
+    #[inline]
     fn add(
         &mut self,
-        (of, buffer): (&Arc<PendingOperation>, usize),
+        (of, buffer): (u32, usize),
+        run: Range<usize>,
+        (is_written, by_instructions): (bool, bool),
+    ) -> bool {
+        if run.len() > FEW || self.pieces.len() >= MOST_PIECES {
+            return self.add_long((of, buffer), run, (is_written, by_instructions));
+        }
+        let mut few = [0; FEW];
+        let contents = match is_written {
+            true => PieceContents::None,
+            false if read_run(&run, &mut few[..run.len()], by_instructions) => {
+                PieceContents::Few(few)
+            }
+            // A device's memory, which the kernel does not read.
+            false => return false,
+        };
+        self.add_piece((of, buffer), &run, contents);
+        watch_buffer(&run);
+        true
+    }
+
+    #[inline(never)]
+    fn add_long(
+        &mut self,
+        (of, buffer): (u32, usize),
         run: Range<usize>,
         (is_written, by_instructions): (bool, bool),
     ) -> bool {
         let bytes_left = (MOST_PIECES - self.pieces.len().min(MOST_PIECES)) * PIECE;
         let bytes = run.start..run.end.min(run.start.saturating_add(bytes_left));
-        let read = |to: &mut [u8]| {
-            let at = std::ptr::with_exposed_provenance_mut(bytes.start);
-            match by_instructions {
-                true => read_span(Span::new(at, to.len() as u64), 0, to),
-                false => read_here(bytes.start, to),
-            }
-        };
-        let (mut few, mut long) = ([0; FEW], Vec::new());
-        let is_read = match few.get_mut(..bytes.len()) {
-            _ if is_written => true,
-            Some(few) => read(few),
-            None => {
-                long.resize(bytes.len(), 0);
-                read(&mut long)
-            }
-        };
-        if !is_read {
-            // A device's memory, which the kernel does not read.
+        let mut all = vec![0; if is_written { 0 } else { bytes.len() }];
+        if !is_written && !read_run(&bytes, &mut all, by_instructions) {
+            // As above.
             return false;
         }
-        let long = (!long.is_empty()).then(|| Arc::new(long));
+        let all = Arc::new(all);
         for piece in divided(&bytes) {
-            self.issued += 1;
-            let at = piece.start - bytes.start..piece.end - bytes.start;
-            let contents = match &long {
-                _ if is_written => PieceContents::None,
-                None => PieceContents::Few(few, piece.len()),
-                Some(long) => PieceContents::OfRun(long.clone(), at),
+            let contents = match is_written {
+                true => PieceContents::None,
+                false => PieceContents::OfRun(all.clone(), (piece.start - bytes.start) as u32),
             };
-            self.longest = self.longest.max(piece.len());
-            self.has_written |= is_written;
-            let (key, of) = ((piece.start, self.issued), of.clone());
-            self.pieces.add(key, PendingPiece { of, buffer, end: piece.end, contents });
+            self.add_piece((of, buffer), &piece, contents);
         }
         watch_buffer(&bytes);
         bytes == run
+    }
+
+    #[inline]
+    fn add_piece(
+        &mut self,
+        (of, buffer): (u32, usize),
+        piece: &Range<usize>,
+        contents: PieceContents,
+    ) {
+        self.issued += 1;
+        self.longest = self.longest.max(piece.len());
+        self.has_written |= matches!(contents, PieceContents::None);
+        self.operations.retain(of);
+        let (key, bytes) = ((piece.start, self.issued), piece.len() as u32);
+        self.pieces.add(key, PendingPiece { of, bytes, buffer, contents });
     }
 
     /// Some operations are complete in this process. Returns those whose buffers have changed.
@@ -268,23 +437,46 @@ impl PendingBuffers {
         if self.pieces.is_empty() {
             return Vec::new();
         }
-        let is_done = |_: &PieceKey, piece: &PendingPiece| is_one(&piece.of.key);
-        let done = self.pieces.take(.., &is_done);
-        // What is there without doubt needs no kernel.
-        let is_known = |start: usize, piece: &PendingPiece| {
-            piece.contents().is_none_or(|contents| is_known_here(start, contents))
-        };
-        let done = done.map(|((start, _), piece)| (start, piece));
-        let mut done: Vec<_> = done.filter(|(start, piece)| !is_known(*start, piece)).collect();
-        done.sort_by_key(|(start, _)| *start);
+        let (mut unknown, operations) = (Vec::new(), &mut self.operations);
+        self.pieces.retain(|(start, _), piece| {
+            let of = operations.at(piece.of);
+            if !is_one(&of.key) {
+                return true;
+            }
+            // What is there without doubt needs no kernel.
+            if !piece.is_known(*start) {
+                unknown.push((*start, *of, piece.clone()));
+            }
+            operations.end(piece.of);
+            false
+        });
         self.end_if_empty();
-        done.chunks(MOST_TOGETHER).flat_map(changed_in).collect()
+        if unknown.is_empty() {
+            return Vec::new();
+        }
+        unknown.sort_by_key(|(start, ..)| *start);
+        unknown.chunks(MOST_TOGETHER).flat_map(changed_in).collect()
     }
 }
 
+/// Reads the bytes of a run by instructions or by the kernel. Returns whether that was possible.
+#[inline]
+fn read_run(run: &Range<usize>, to: &mut [u8], by_instructions: bool) -> bool {
+    match by_instructions {
+        true => {
+            let at = std::ptr::with_exposed_provenance_mut(run.start);
+            read_span(Span::new(at, to.len() as u64), 0, to)
+        }
+        false => read_here(run.start, to),
+    }
+}
+
+/// A piece of an operation that may have changed, from that address on.
+type UnknownPiece = (usize, PendingOperation, PendingPiece);
+
 /// The pieces that have changed, of some.
-fn changed_in(pieces: &[(usize, PendingPiece)]) -> Vec<FoundBuffer> {
-    let read = || pieces.iter().filter_map(|(start, piece)| Some((*start, piece.contents()?)));
+fn changed_in(pieces: &[UnknownPiece]) -> Vec<FoundBuffer> {
+    let read = || pieces.iter().filter_map(|(start, _, piece)| Some((*start, piece.contents()?)));
     let mut now = vec![0; read().map(|(_, before)| before.len()).sum()];
     if now.is_empty() {
         return Vec::new();
@@ -304,7 +496,7 @@ fn changed_in(pieces: &[(usize, PendingPiece)]) -> Vec<FoundBuffer> {
 }
 
 /// What has changed of a piece.
-fn changed((start, piece): &(usize, PendingPiece)) -> Option<FoundBuffer> {
+fn changed((start, of, piece): &UnknownPiece) -> Option<FoundBuffer> {
     let before = piece.contents()?;
     let mut now = vec![0; before.len()];
     if !read_here(*start, &mut now) || before == now {
@@ -313,7 +505,7 @@ fn changed((start, piece): &(usize, PendingPiece)) -> Option<FoundBuffer> {
     let differs = |at: &usize| before[*at] != now[*at];
     let first = (0..before.len()).find(differs)?;
     let last = (first..before.len()).rfind(differs).unwrap_or(first);
-    Some(FoundBuffer::new(piece, start + first..start + last + 1))
+    Some(FoundBuffer::new(*of, piece, start + first..start + last + 1))
 }
 
 /// The pieces of a run of bytes, each of at most [`PIECE`].
@@ -331,30 +523,30 @@ impl CheckedWindow {
         (access, site, target): (&CheckedAccess, u32, u32),
         buffers: &[OwnBuffer],
     ) -> Vec<Conflict> {
-        let what = access.word();
-        let mut found = Vec::new();
-        let mut is_free = |buffer: &&OwnBuffer| {
-            let before = found.len();
-            for run in buffer.runs() {
-                found.extend(state.pending.access(&run, buffer.is_written));
-            }
-            found.len() == before
-        };
-        // What a late result changes in a buffer of another operation is no store of the program, and is reported once.
-        let free: Vec<_> = buffers.iter().filter(&mut is_free).collect();
-        let request = state.requests.latest(access);
+        let (what, request) = (access.word(), state.requests.latest(access));
         let key = PendingKey { window: self.block, target, request };
         let by_instructions = self.span_here(target).len() != 0;
-        let (window, slot) = (self.name(), state.threads.current() as u32);
-        let of = Arc::new(PendingOperation { key, window, site, what, slot });
-        for buffer in free {
-            let of = (&of, buffer.first.0);
-            for run in buffer.runs() {
-                if !state.pending.add(of, run, (buffer.is_written, by_instructions)) {
-                    checker.words.is_full.store(1);
-                }
+        let of = PendingOperation { key, site, what, slot: state.threads.current() as u32 };
+        let (pending, mut found, mut taken) = (&mut state.pending, Vec::new(), 0u32);
+        if !pending.pieces.is_empty() {
+            // A bit for each buffer that is a part of another operation's. What a late result changes there is no store of the
+            // program, and is reported once.
+            for (at, buffer) in buffers.iter().enumerate() {
+                let before = found.len();
+                buffer.each_run(|run| found.extend(pending.access(&run, buffer.is_written)));
+                taken |= u32::from(found.len() != before) << at;
             }
         }
+        let number = pending.operations.begin(&of);
+        for (_, buffer) in buffers.iter().enumerate().filter(|(at, _)| taken >> at & 1 == 0) {
+            let of = (number, buffer.first.0);
+            buffer.each_run(|run| {
+                if !pending.add(of, run, (buffer.is_written, by_instructions)) {
+                    checker.words.is_full.store(1);
+                }
+            });
+        }
+        pending.operations.end(number);
         if found.is_empty() {
             return Vec::new();
         }
@@ -370,14 +562,27 @@ impl CheckedWindow {
         buffers: &[OwnBuffer],
     ) {
         for buffer in buffers {
-            let kind = if buffer.is_written { AccessKind::Result } else { AccessKind::Source };
-            let access = CheckedAccess { kind, datatype: 0, op: 0, ..*access };
-            for run in buffer.runs() {
-                for (window, rank, run) in checker.in_parts(&run) {
-                    let of = (self.block, target);
-                    window.access_besides((checker, waiter), (&access, rank, run), of);
+            buffer.each_run(|run| {
+                if may_be_in_parts(&run) {
+                    let of = (access, target, buffer.is_written);
+                    self.access_run_in_parts((checker, waiter), of, &run);
                 }
-            }
+            });
+        }
+    }
+
+    #[inline(never)]
+    fn access_run_in_parts(
+        &self,
+        (checker, waiter): (&Checker, &Waiter<'_>),
+        (access, target, is_written): (&CheckedAccess, u32, bool),
+        run: &Range<usize>,
+    ) {
+        let kind = if is_written { AccessKind::Result } else { AccessKind::Source };
+        let access = CheckedAccess { kind, datatype: 0, op: 0, ..*access };
+        for (window, rank, run) in checker.in_parts(run) {
+            let of = (self.block, target);
+            window.access_besides((checker, waiter), (&access, rank, run), of);
         }
     }
 
@@ -400,7 +605,7 @@ impl CheckedWindow {
         let accessed = AccessedBytes {
             runs: vec![run],
             read: &read,
-            buffers: Vec::new(),
+            buffers: OwnBuffers::default(),
             epoch: EpochKind::Other,
             buffer_of: Some(of),
         };
@@ -425,47 +630,57 @@ impl CheckedWindow {
         if checker.is_late {
             self.late_operations_here(target);
         }
-        self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
-        checker.complete_reads(|key| {
-            key.window == self.block && target.is_none_or(|target| target == key.target)
+        let is_one = |of: &PendingKey| of.is_at(self.block, target);
+        self.completed_here((checker, waiter), call.name(), is_one, |state| {
+            checker.complete_reads(state, |key| {
+                key.window == self.block && target.is_none_or(|target| target == key.target)
+            });
         });
     }
 
-    /// Some of this rank's operations are complete in this process, by a call that is named so. Blocks while another
-    /// rank uses the tables of the check.
+    /// Some of this rank's operations are complete in this process, by a call that is named so, and the state changes by `and`.
+    /// Blocks while another rank uses the tables of the check.
+    #[inline]
     pub(super) fn completed_here(
         &self,
-        checker: &Checker,
-        waiter: &Waiter<'_>,
+        (checker, waiter): (&Checker, &Waiter<'_>),
         name: &str,
         is_one: impl Fn(&PendingKey) -> bool,
+        and: impl FnOnce(&mut CheckState),
     ) {
-        if !has_binding() {
-            return;
-        }
-        let mut state = checker.state();
-        checker.complete_fetches(&mut state, &is_one);
-        let found = state.pending.complete(is_one);
-        if found.is_empty() {
-            return;
-        }
-        drop(state);
-        // A binding may wait for locks of its language to find it.
-        let line = line_by_binding().map_or_else(String::new, |line| format!(" at {line}"));
-        let mut state = checker.state();
-        let text = format!("before {name}{line}");
-        let access = CheckedAccess::store();
-        // If the job ends, so does the check.
-        let new = checker.words.lock.0.run(SITES, waiter, |_| {
-            let store = (checker.text(&mut state, &text), access.word());
-            let new = |one: &FoundBuffer| record(checker, &mut state, one, (None, store));
-            found.iter().filter_map(new).collect::<Vec<_>>()
+        let found = checker.with_state(|state| {
+            let mut found = Vec::new();
+            if has_binding() {
+                checker.complete_fetches(state, &is_one);
+                found = state.pending.complete(is_one);
+            }
+            and(state);
+            found
         });
-        drop(state);
-        report::print(&new.unwrap_or_default());
+        if !found.is_empty() {
+            record_changed((checker, waiter), name, &found);
+        }
     }
 }
 
+/// The buffers of operations have changed before the call of that name that completes them.
+#[cold]
+#[inline(never)]
+fn record_changed((checker, waiter): (&Checker, &Waiter<'_>), name: &str, found: &[FoundBuffer]) {
+    // A binding may wait for locks of its language to find it.
+    let line = line_by_binding().map_or_else(String::new, |line| format!(" at {line}"));
+    let mut state = checker.state();
+    let text = format!("before {name}{line}");
+    let access = CheckedAccess::store();
+    // If the job ends, so does the check.
+    let new = checker.words.lock.0.run(SITES, waiter, |_| {
+        let store = (checker.text(&mut state, &text), access.word());
+        let new = |one: &FoundBuffer| record(checker, &mut state, one, (None, store));
+        found.iter().filter_map(new).collect::<Vec<_>>()
+    });
+    drop(state);
+    report::print(&new.unwrap_or_default());
+}
 impl Checker {
     /// Records that a later access of this thread, given by its line and its description, was too early. Returns new
     /// conflicts.
@@ -490,7 +705,11 @@ fn record(
     found: &FoundBuffer,
     (slot, later): (Option<u32>, (u32, u32)),
 ) -> Option<Conflict> {
-    let window = checker.text(state, &found.of.window);
+    let of_block = |window: &Weak<CheckedWindow>| {
+        window.upgrade().filter(|window| window.block == found.of.key.window)
+    };
+    let window = state.windows.iter().find_map(of_block);
+    let window = window.map_or(0, |window| checker.text(state, &window.name()));
     let pair = RecordedPair {
         ranks: [checker.rank; 2],
         slots: [Some(found.of.slot), slot],

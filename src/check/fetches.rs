@@ -8,9 +8,9 @@ use super::{CheckState, Checker, learn};
 use crate::prim::{Word64, has_binding};
 use crate::sync::clock;
 
-/// What operations with that key have fetched that are not complete.
+/// What operations with a key have fetched that are not complete; of none, memory for others.
 pub(super) struct PendingFetch {
-    of: PendingKey,
+    of: Option<PendingKey>,
     clock: Vec<u64>,
 }
 
@@ -27,11 +27,16 @@ impl Checker {
         }
         let (fetches, width) = (&mut self.state().fetches, self.width());
         let of = PendingKey { window, target, request: latest_request() };
-        let at = fetches.iter().position(|fetch| fetch.of == of).unwrap_or_else(|| {
-            fetches.push(PendingFetch { of, clock: vec![0; self.clocks()] });
+        let find = |of: Option<PendingKey>| fetches.iter().position(|fetch| fetch.of == of);
+        let at = find(Some(of)).or_else(|| find(None)).unwrap_or_else(|| {
+            fetches.push(PendingFetch { of: None, clock: vec![0; self.clocks()] });
             fetches.len() - 1
         });
-        let clock = &mut fetches[at].clock[..width];
+        let fetch = &mut fetches[at];
+        if fetch.of.replace(of).is_none() {
+            fetch.clock.fill(0);
+        }
+        let clock = &mut fetch.clock[..width];
         all.for_each(|words| clock::merge(clock, words, |_, _| ()));
     }
 
@@ -41,13 +46,13 @@ impl Checker {
         state: &mut CheckState,
         is_one: impl Fn(&PendingKey) -> bool,
     ) {
-        let (row, CheckState { fetches, threads, .. }) = (self.row(self.rank), state);
-        for fetch in fetches.extract_if(.., |fetch| is_one(&fetch.of)) {
-            let known = threads.clock_mut().iter_mut().zip(&fetch.clock).zip(row);
-            for ((known, fetched), word) in known.filter(|((known, other), _)| **known < **other) {
-                *known = *fetched;
-                learn(word, *fetched);
-            }
+        let (row, width) = (self.row(self.rank), self.width());
+        let CheckState { fetches, threads, .. } = state;
+        for fetch in fetches.iter_mut().filter(|fetch| fetch.of.as_ref().is_some_and(&is_one)) {
+            fetch.of = None;
+            threads.merge_numbers(&fetch.clock[..width], |number, other| {
+                learn(&row[number], other);
+            });
         }
     }
 }

@@ -36,7 +36,7 @@ mod threads;
 mod window;
 
 pub(crate) use assertions::{Asserted, EpochKind};
-pub(crate) use buffers::OwnBuffer;
+pub(crate) use buffers::{OwnBuffer, OwnBuffers};
 pub(crate) use late::Delayed;
 pub(crate) use nocheck::Holding;
 pub use own::FindLineOf;
@@ -584,7 +584,7 @@ impl Checker {
             return Some(number);
         }
         while let Some(number) = state.closed.pop() {
-            let held = self.operation_at(number).end_holding();
+            let held = OperationWords::end_holding(self.more_at(number));
             if self.release(number, held.wrapping_add(1)) {
                 self.free_all(&mut state.spare, waiter, &[number]);
             }
@@ -596,7 +596,7 @@ impl Checker {
         operation.site.store(site);
         operation.issued.store(self.stamp(&mut state.threads));
         operation.begin(self.more_at(number));
-        operation.hold();
+        operation.hold(self.more_at(number));
         operation.window.store(at);
         operation.by.store(window);
         let open = if access.kind.is_local() { &mut state.open_local } else { &mut state.open };

@@ -12,7 +12,7 @@
 use super::report;
 use super::rules::AccessKind;
 use super::window::{AccessedBytes, ByteRun, CheckedWindow};
-use super::{CheckedAccess, Checker, EpochKind, threads};
+use super::{CheckedAccess, Checker, EpochKind, OwnBuffers, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, Word64};
 use crate::shm::{BiasedGuard, BiasedMutex};
@@ -117,16 +117,26 @@ fn extend_among_others(
     runs.lock().extend(access, bytes)
 }
 
+/// Whether some of these bytes may lie in a part of a window that the program can access by its addresses.
+#[inline]
+pub(super) fn may_be_in_parts(bytes: &Range<usize>) -> bool {
+    WATCHED.get().is_some_and(|watched| watched.parts.meets(bytes))
+}
+
 /// An operation uses a buffer there from now on.
+#[inline]
 pub(super) fn watch_buffer(bytes: &Range<usize>) {
     let Some(watched) = WATCHED.get() else { return };
     watched.buffers.add(bytes);
-    for page in pages_of(bytes) {
-        watched.pages[page].store(watched.generation.load());
+    let (first, last) = (bytes.start >> PAGE_SHIFT, bytes.end.saturating_sub(1) >> PAGE_SHIFT);
+    let generation = watched.generation.load();
+    for page in (first..last + 1).take(PAGE_WORDS) {
+        watched.pages[page % PAGE_WORDS].store(generation);
     }
 }
 
 /// No operation uses a buffer any more.
+#[inline]
 pub(super) fn watch_no_buffers() {
     let Some(watched) = WATCHED.get().filter(|watched| watched.buffers.end.load() != 0) else {
         return;
@@ -364,7 +374,7 @@ impl Checker {
 
     /// Where some bytes lie in parts of windows: the window, the rank whose part it is, and the bytes of the part.
     pub(super) fn in_parts(&self, bytes: &Range<usize>) -> Vec<(Arc<CheckedWindow>, u32, ByteRun)> {
-        if !WATCHED.get().is_some_and(|watched| watched.parts.meets(bytes)) {
+        if !may_be_in_parts(bytes) {
             return Vec::new();
         }
         let in_part = |part: &PartHere| {
@@ -436,7 +446,7 @@ impl Checker {
         let accessed = AccessedBytes {
             runs,
             read: &|_, _| false,
-            buffers: Vec::new(),
+            buffers: OwnBuffers::default(),
             epoch: EpochKind::Other,
             buffer_of: None,
         };

@@ -3,8 +3,9 @@
 //! The end of a request completes the operation in this process, as flush_local does: its buffers are the program's again.
 //! An operation that only reads is then complete at the target, too; one that writes there is so after a flush or the end of its epoch.
 
+use super::buffers::PendingKey;
 use super::window::CheckedWindow;
-use super::{AccessKind, CheckedAccess, Checker, OpenKey, Which};
+use super::{AccessKind, CheckState, CheckedAccess, Checker, OpenKey, Which};
 use crate::prim::Waiter;
 use std::cell::Cell;
 
@@ -58,21 +59,22 @@ impl CheckedWindow {
         if checker.is_late {
             self.late_request(request);
         }
-        self.completed_here(checker, waiter, "wait", |of| of.has_request(request));
-        checker.complete_reads(|key| key.request == request);
+        let is_one = |of: &PendingKey| of.has_request(request);
+        self.completed_here((checker, waiter), "wait", is_one, |state| {
+            checker.complete_reads(state, |key| key.request == request);
+        });
     }
 }
 
 impl Checker {
     /// Some of this rank's operations are complete in this process. Those of them that only read are so at the target, and
     /// buffers in parts of this rank are the program's again.
-    pub(super) fn complete_reads(&self, is_one: impl Fn(&OpenKey) -> bool) {
-        let mut state = self.state();
+    pub(super) fn complete_reads(&self, state: &mut CheckState, is_one: impl Fn(&OpenKey) -> bool) {
         let is_one = |key: &OpenKey| {
             let kind = AccessKind::of_word((key.what >> 8) as u8);
             is_one(key) && (kind.only_reads() || kind.is_of_buffer())
         };
-        self.complete_of_others(&mut state, is_one);
-        self.close(&mut state, Which::Operations, is_one);
+        self.complete_of_others(state, is_one);
+        self.close(state, Which::Operations, is_one);
     }
 }

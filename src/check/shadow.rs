@@ -732,7 +732,10 @@ impl<'c> Judging<'c> {
     /// What remains of an entry after an access to the bytes `mask`; `None` if they conflict.
     #[inline]
     fn left_of(&self, entry: u32, mask: u32) -> Option<u32> {
-        if entry & mask == 0 {
+        // An operation's own entries stay, and most of its accesses do not conflict with each other.
+        let is_own =
+            || number_of(entry) == self.number && self.kind.rule(self.kind) != Rule::Conflict;
+        if entry & mask == 0 || is_own() {
             return Some(entry);
         }
         let judgement = self.judge(number_of(entry));

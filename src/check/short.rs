@@ -45,7 +45,7 @@ impl CheckedWindow {
         act: &mut dyn FnMut(),
     ) -> bool {
         let Some(short) = self.short(checker, target, run, access.call) else { return false };
-        let (caller, mut new) = (caller_by_binding(), Vec::new());
+        let caller = caller_by_binding();
         if caller.is_none() && has_binding() {
             return false;
         }
@@ -58,27 +58,22 @@ impl CheckedWindow {
         if !(rests || hidden || self.is_copied(target, &short))
             || access.kind.updates() && self.is_asserted(target, epoch)
             || !short.is_alone()
-            || !checker.with_state(|state| {
-                let of = (checker, waiter, &mut *state);
-                let Some(site) = self.judge_short(of, (access, caller, target), &short) else {
-                    return false;
-                };
-                if !buffers.is_empty() {
-                    let of = (access, site, target);
-                    new = self.use_buffers((checker, waiter), state, of, buffers);
-                }
-                true
-            })
         {
             return false;
         }
+        let judge = |state: &mut CheckState| {
+            self.judge_short((checker, waiter, state), (access, caller, target), &short)
+        };
+        let Some(site) = checker.with_state(judge) else { return false };
         act();
         if !access.kind.only_reads() && !hidden {
             self.copy_short(target, &short, rests);
         }
         drop(alone);
-        report::print(&new);
         if !buffers.is_empty() {
+            let of = ((checker, waiter), (access, site, target));
+            let new = checker.with_state(|state| self.use_buffers(of.0, state, of.1, buffers));
+            report::print(&new);
             self.access_buffers_in_parts((checker, waiter), (access, target), buffers);
         }
         true
@@ -150,7 +145,7 @@ impl CheckedWindow {
             checker.forget_entry((forgotten, spare, waiter), number);
         });
         if is_new? {
-            checker.operation_at(number).take_held();
+            checker.operation_at(number).take_held(checker.more_at(number));
         }
         if access.kind.updates() {
             self.may_be_seen(checker, state, target);

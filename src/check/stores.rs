@@ -778,7 +778,7 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
-    use super::super::EpochKind;
+    use super::super::{EpochKind, OwnBuffers};
     use super::*;
     use proptest::prelude::*;
 
@@ -799,7 +799,7 @@ mod tests {
                 to.iter_mut().zip(all).for_each(|(byte, at)| *byte = at as u8);
                 true
             };
-            let accessed = AccessedBytes { runs, read: &read, buffers: Vec::new(), epoch: EpochKind::Other, buffer_of: None };
+            let accessed = AccessedBytes { runs, read: &read, buffers: OwnBuffers::default(), epoch: EpochKind::Other, buffer_of: None };
             let mut found = Vec::new();
             let is_read = accessed.read_pages(|page, from, bytes| {
                 assert!(from + bytes.len() <= PageWords::BYTES);

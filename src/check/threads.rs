@@ -276,6 +276,22 @@ impl Threads {
         }
     }
 
+    /// The same of the first numbers of another clock.
+    #[inline]
+    pub(super) fn merge_numbers(&mut self, other: &[u64], mut learn: impl FnMut(usize, u64)) {
+        let (clock, mut grows) = (&mut self.all[self.current].clock, false);
+        for (number, (known, other)) in clock.iter_mut().zip(other).enumerate() {
+            if *known < *other {
+                *known = *other;
+                grows = true;
+                learn(number, *other);
+            }
+        }
+        if grows {
+            self.learns();
+        }
+    }
+
     /// This thread has published its clock.
     #[inline]
     pub(super) fn published(&mut self) {

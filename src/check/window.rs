@@ -15,13 +15,14 @@
 
 use super::assertions::LatestStore;
 use super::attached::{AddressSpace, AttachedParts};
+use super::buffers::PendingKey;
 use super::late::LateAccesses;
 use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
 use super::shadow::{AHEAD, Accessing, BYTES, FEW, GRANULE_BYTES, Granule, Granules, MORE, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, divided, divided_by, mask_of};
 use super::{
-    AccessKind, CallLine, CheckState, CheckedAccess, Checker, EpochKind, Holding, OwnBuffer,
+    AccessKind, CallLine, CheckState, CheckedAccess, Checker, EpochKind, Holding, OwnBuffers,
 };
 use crate::call::Call;
 use crate::error::Result;
@@ -512,7 +513,7 @@ impl CheckedWindow {
             let accessed = AccessedBytes {
                 runs: vec![ByteRun { start: base + run.start, ..*run }],
                 read: &|_, _| false,
-                buffers: Vec::new(),
+                buffers: OwnBuffers::default(),
                 epoch: EpochKind::Other,
                 buffer_of: Some(of),
             };
@@ -717,12 +718,12 @@ impl CheckedWindow {
         if checker.is_late {
             self.late_operations(target);
         }
-        self.completed_here(checker, waiter, call.name(), |of| of.is_at(self.block, target));
         if let Some(target) = target {
             self.of_target(target, OfTarget::Rung)[0].expect_update();
         }
         let ranks = target.map_or(0..self.ranks as u32, |target| target..target + 1);
-        checker.with_state(|state| {
+        let is_one = |of: &PendingKey| of.is_at(self.block, target);
+        self.completed_here((checker, waiter), call.name(), is_one, |state| {
             checker.complete(state, self.block, target);
             ranks.for_each(|rank| self.raise(checker, state, rank, OfTarget::Rung as usize));
         });
@@ -826,7 +827,7 @@ pub(crate) struct AccessedBytes<'a> {
     /// Reads all runs, one behind the other; returns whether that was possible.
     pub(crate) read: &'a dyn Fn(&[ByteRun], &mut [u8]) -> bool,
     /// The operation's buffers in this process; none if the program may use them when the call returns.
-    pub(crate) buffers: Vec<OwnBuffer>,
+    pub(crate) buffers: OwnBuffers,
     /// How the operation reaches its target.
     pub(crate) epoch: EpochKind,
     /// If the bytes are a buffer of an operation, or it accesses them by another window: the block of its window, and its

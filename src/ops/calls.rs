@@ -274,6 +274,12 @@ impl Win {
         self.communication().try_update(update)
     }
 
+    /// [`Win::try_update`] in a checked job, where that does nothing: of one element.
+    #[inline]
+    pub fn try_update_checked(&self, update: &Update<'_>) -> bool {
+        self.communication().try_update_checked(update)
+    }
+
     /// [`Win::try_update`] of [`Win::get_accumulate_layout`].
     #[inline(always)]
     pub fn try_fetch(&self, update: &Update<'_>) -> bool {
@@ -522,6 +528,20 @@ impl Win {
         disp: u64,
     ) -> bool {
         Swap { new, compare, result, target, disp }.try_run(self.communication())
+    }
+
+    /// [`Win::try_compare_and_swap`] in a checked job, where that does nothing.
+    #[inline]
+    #[track_caller]
+    pub fn try_compare_and_swap_checked(
+        &self,
+        new: Origin<'_>,
+        compare: Origin<'_>,
+        result: OriginMut<'_>,
+        target: Rank,
+        disp: u64,
+    ) -> bool {
+        Swap { new, compare, result, target, disp }.try_checked(self.communication())
     }
 
     /// [`Win::compare_and_swap`] and [`Win::flush`] in lock_all, like [`Win::fetch_and_op_flush`].

@@ -13,13 +13,13 @@
 //! a small struct as bytes. The standard promises it only for each element.
 #![allow(unsafe_code, reason = "updates checked target memory")]
 
-use super::buffer::{Origin, load, store};
+use super::buffer::{load, store};
 use super::late::{LateOperation, Lateness};
 use super::layout::LocalLayout;
-use super::target::{are_disjoint, pending_buffers};
+use super::target::{are_disjoint, pending_buffers, pending_elements};
 use super::update::Update;
 use crate::call::Call;
-use crate::check::{AccessKind, CheckedAccess, CheckedWindow, Checker};
+use crate::check::{AccessKind, CheckedAccess, CheckedWindow, Checker, OwnBuffers};
 use crate::datatype::{Carrier, Element, Integer, Operation, TransferSide, update_native};
 use crate::error::Result;
 use crate::foreign::Results;
@@ -165,20 +165,22 @@ impl<'w> Communication<'w> {
     }
 
     /// [`Communication::fetch_element`] in a shard where several elements are updated together, or have been, or of a job
-    /// that counts its calls or is checked: the beginning of the slow path. `own` are the buffers with their layouts, and `at` is the
-    /// program's line. Blocks while they are.
+    /// that counts its calls or is checked: the beginning of the slow path. The program has the buffers with a direction; `at` is its
+    /// line, and the call is recorded if it `enters`. Blocks while they are.
     #[inline]
-    pub(super) fn fetch_element_slowly<'a, T: Element, const N: usize>(
+    pub(super) fn fetch_element_slowly<T: Element, const N: usize>(
         self,
-        (call, op, at): (Call, Op, &'static Location<'static>),
+        (call, op, at, enters): (Call, Op, &'static Location<'static>, bool),
         origin: T,
-        (buffers, own): ([*const T; N], impl Iterator<Item = (LocalLayout<'a>, Direction)> + Clone),
+        (buffers, directions): ([*const T; N], [Option<Direction>; N]),
         target: Rank,
         disp: u64,
     ) -> Option<T> {
         let element = self.elements(self.reach_at_once(target), disp, 1, buffers)?;
         self.expect_element(target, disp);
         let operation = T::operation(op)?;
+        let bytes = size_of::<T>() as u64;
+        let _call = enters.then(|| self.calls.enter_operation(call, target, bytes));
         // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
         let fetch = || unsafe { (operation.fetch)(element.cast(), origin) };
         self.calls.epochs.operated();
@@ -186,7 +188,7 @@ impl<'w> Communication<'w> {
             return self.by_instructions(call, element.cast(), fetch).ok();
         }
         let target = self.memory.mapped(target.0, disp, element.cast());
-        self.fetch_element_checked((call, op, at), &target, own, || {
+        self.fetch_element_checked((call, op, at), &target, (buffers, directions), || {
             self.by_instructions(call, element.cast(), fetch)
         })
     }
@@ -209,11 +211,9 @@ impl<'w> Communication<'w> {
         op: Op,
         (target, disp): (Rank, u64),
     ) -> Result<()> {
-        let of = (call, op, Location::caller());
+        let of = (call, op, Location::caller(), false);
         self.calls.within_operation((call, target, size_of::<T>() as u64), || {
-            let origin =
-                || (LocalLayout::from(&Origin::of_slice(slice::from_ref(value))), Direction::Put);
-            let buffers = ([from_ref(value)], std::iter::once_with(origin));
+            let buffers = ([from_ref(value)], [Some(Direction::Put)]);
             if self.fetch_element_slowly(of, *value, buffers, target, disp).is_some() {
                 return Ok(());
             }
@@ -226,33 +226,32 @@ impl<'w> Communication<'w> {
     /// Does by `fetch` what [`Communication::fetch_element_slowly`] does in a checked job.
     #[cold]
     #[inline(never)]
-    fn fetch_element_checked<'a, T: Element>(
+    fn fetch_element_checked<T: Element, const N: usize>(
         self,
         (call, op, at): (Call, Op, &'static Location<'static>),
         target: &Target<'_>,
-        own: impl Iterator<Item = (LocalLayout<'a>, Direction)> + Clone,
+        (buffers, directions): ([*const T; N], [Option<Direction>; N]),
         fetch: impl FnOnce() -> Result<T>,
     ) -> Option<T> {
         let check = self.calls.check()?;
         let kind = if op == Op::NoOp { AccessKind::Fetch } else { AccessKind::Update };
         let (datatype, op) = (T::DATATYPE as u8, op as u8 + 1);
         let access = CheckedAccess { call, kind, datatype, op, at };
-        let fetches = own.clone().any(|(_, direction)| direction == Direction::Get);
+        let fetches = directions.contains(&Some(Direction::Get));
+        let own = buffers.into_iter().zip(directions);
+        let own = own.filter_map(|(at, direction)| Some((at, direction?)));
+        let own = pending_elements(own);
         self.report_element(check, target, (access, own, fetches), |_| None, fetch).ok()?
     }
 
     /// [`Communication::report`] of an accumulate of one element in a checked job, which `act` does; `fetches` if what that
     /// returns is the program's. Returns `None` if `delayed` does it.
     #[inline]
-    fn report_element<'a, T: Element>(
+    fn report_element<T: Element>(
         self,
         check: (&'w Checker, &'w CheckedWindow),
         target: &Target<'_>,
-        (access, own, fetches): (
-            CheckedAccess,
-            impl Iterator<Item = (LocalLayout<'a>, Direction)>,
-            bool,
-        ),
+        (access, buffers, fetches): (CheckedAccess, OwnBuffers, bool),
         delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
         act: impl FnOnce() -> Result<T>,
     ) -> Result<Option<T>> {
@@ -270,8 +269,8 @@ impl<'w> Communication<'w> {
             Some(Err(error)) => failed = Err(error),
             None => {}
         };
-        let of = (bytes as u64, pending_buffers(own));
-        if let Some(buffers) = self.report_short(check, &access, target, of, &mut once) {
+        let of = (bytes as u64, &*buffers);
+        if !self.report_short(check, &access, target, of, &mut once) {
             let described = (access, ([TransferSide::Packed(bytes as u64)], 0), buffers);
             let act = || {
                 self.report_updating(target, 0..bytes as i64);
@@ -447,9 +446,38 @@ impl<'w> Communication<'w> {
             let Some(check) = self.calls.check() else { return swap().map(Some) };
             let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);
             let access = CheckedAccess { call, kind, datatype, op: 0, at };
-            let of = (access, buffers.iter().copied(), true);
+            let of = (access, pending_buffers(buffers.iter().copied()), true);
             self.report_element(check, &target, of, delayed, swap)
         })
+    }
+
+    /// [`Communication::swap_element`] in a checked job, which records the call. `None` also if the job ends.
+    #[track_caller]
+    pub(super) fn swap_element_checked<T: Integer>(
+        self,
+        (new, compare): (T, T),
+        buffers: [*const T; 3],
+        (target, disp): (Rank, u64),
+    ) -> Option<T> {
+        let (call, at) = (Call::CompareAndSwap, Location::caller());
+        let element = self.elements(self.reach_at_once(target), disp, 1, buffers)?;
+        let check = self.calls.check()?;
+        self.expect_element(target, disp);
+        let _call = self.calls.enter_operation(call, target, size_of::<T>() as u64);
+        self.calls.epochs.operated();
+        let target = self.memory.mapped(target.0, disp, element.cast());
+        let (kind, datatype) = (AccessKind::Update, T::DATATYPE as u8);
+        let access = CheckedAccess { call, kind, datatype, op: 0, at };
+        let directions = [Direction::Put, Direction::Put, Direction::Get];
+        let own = pending_elements(buffers.into_iter().zip(directions));
+        let (new, compare) = (must_cast(new), must_cast(compare));
+        let swap = || {
+            self.by_instructions(call, element.cast(), || {
+                // SAFETY: 1. and 2. by `elements`, and by invariant 4 of `shm`.
+                must_cast(unsafe { T::Carrier::compare_exchange(element, compare, new) })
+            })
+        };
+        self.report_element(check, &target, (access, own, true), |_| None, swap).ok()?
     }
 
     /// Compares and swaps an element that was reported before; returns what it was.

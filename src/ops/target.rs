@@ -4,7 +4,7 @@ use super::late::{LateOperation, Lateness};
 use super::layout::LocalLayout;
 use crate::call::Call;
 use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess, CheckedWindow, Checker};
-use crate::check::{EpochKind, OwnBuffer};
+use crate::check::{EpochKind, OwnBuffer, OwnBuffers};
 use crate::datatype::{TransferSide, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
@@ -29,34 +29,39 @@ pub(super) fn are_disjoint(a: *const u8, b: *const u8, bytes: usize) -> bool {
 thread_local! {
     /// Memory for the runs of an operation of a checked job.
     static RUNS: Cell<Vec<ByteRun>> = const { Cell::new(Vec::new()) };
-    /// The same for its buffers.
-    static BUFFERS: Cell<Vec<OwnBuffer>> = const { Cell::new(Vec::new()) };
 }
 
 /// The buffers of an operation in this process, if the program must not use them yet when its call returns.
 #[inline]
 pub(super) fn pending_buffers<'a>(
     own: impl Iterator<Item = (LocalLayout<'a>, Direction)>,
-) -> Vec<OwnBuffer> {
-    if !has_binding() {
-        return Vec::new();
+) -> OwnBuffers {
+    let mut buffers = OwnBuffers::default();
+    if has_binding() {
+        own.for_each(|(own, direction)| {
+            let is_written = direction == Direction::Get;
+            buffers.push(match own.layout.plain() {
+                Some(bytes) => {
+                    OwnBuffer::block(own.zero.expose_provenance(), bytes as u64, is_written)
+                }
+                None => OwnBuffer::of(own.layout.pieces(own.zero), is_written),
+            });
+        });
     }
-    let mut buffers = BUFFERS.take();
-    buffers.extend(own.map(|(own, direction)| {
-        let is_written = direction == Direction::Get;
-        match own.layout.plain() {
-            Some(bytes) => OwnBuffer::block(own.zero.expose_provenance(), bytes as u64, is_written),
-            None => OwnBuffer::of(own.layout.pieces(own.zero), is_written),
-        }
-    }));
     buffers
 }
 
-/// Those are not needed any more.
+/// The same of elements at some addresses.
 #[inline]
-fn reuse(mut buffers: Vec<OwnBuffer>) {
-    buffers.clear();
-    BUFFERS.set(buffers);
+pub(super) fn pending_elements<T>(own: impl Iterator<Item = (*const T, Direction)>) -> OwnBuffers {
+    let mut buffers = OwnBuffers::default();
+    if has_binding() {
+        own.for_each(|(at, direction)| {
+            let (at, bytes) = (at.expose_provenance(), size_of::<T>() as u64);
+            buffers.push(OwnBuffer::block(at, bytes, direction == Direction::Get));
+        });
+    }
+    buffers
 }
 
 /// An operation for the check of a job: see [`Communication::report`].
@@ -67,7 +72,7 @@ type Described<'s, const N: usize, I> = (CheckedAccess, ([TransferSide<'s>; N], 
 fn bytes_of_all(sides: &[TransferSide<'_>]) -> Option<u64> {
     let bytes = |side: &TransferSide<'_>| match side {
         TransferSide::Packed(bytes) => Some(*bytes),
-        TransferSide::Typed(..) => None,
+        TransferSide::Typed(datatype, count) => datatype.plain(*count),
     };
     let first = bytes(sides.first()?)?;
     sides.iter().all(|side| bytes(side) == Some(first)).then_some(first)
@@ -214,9 +219,9 @@ impl<'w> Communication<'w> {
         let (mut act, mut done) = (Some(act), Ok(()));
         let mut once = || done = act.take().map_or(Ok(()), |act| act());
         window.expect_access(target.rank, target.start);
-        let of = (bytes, pending_buffers(own));
-        if let Some(buffers) = self.report_short((checker, window), &access, target, of, &mut once)
-        {
+        let buffers = pending_buffers(own);
+        let of = (bytes, &*buffers);
+        if !self.report_short((checker, window), &access, target, of, &mut once) {
             let described = (access, (sides, side), buffers);
             self.report_any((checker, window), target, described, delayed, &mut once)?;
         }
@@ -224,26 +229,21 @@ impl<'w> Communication<'w> {
     }
 
     /// [`Communication::report`] of an operation on that many bytes of a target in a checked job, if it is a short one
-    /// ([`CheckedWindow::access_short`]). If it is not done, its buffers are returned.
+    /// ([`CheckedWindow::access_short`]). Returns whether it is done.
     #[inline]
     pub(super) fn report_short(
         self,
         (checker, window): (&'w Checker, &'w CheckedWindow),
         access: &CheckedAccess,
         target: &Target<'_>,
-        (bytes, buffers): (u64, Vec<OwnBuffer>),
+        (bytes, buffers): (u64, &[OwnBuffer]),
         act: &mut dyn FnMut(),
-    ) -> Option<Vec<OwnBuffer>> {
+    ) -> bool {
         let waiter = self.calls.excluded();
         checker.settle(&waiter);
-        let run = (ByteRun { start: target.start, bytes }, self.epoch_kind(), &*buffers);
-        let is_done = self.memory.late_parts().is_none()
-            && window.access_short((checker, &waiter), (access, target.rank), run, act);
-        if !is_done {
-            return Some(buffers);
-        }
-        reuse(buffers);
-        None
+        let run = (ByteRun { start: target.start, bytes }, self.epoch_kind(), buffers);
+        self.memory.late_parts().is_none()
+            && window.access_short((checker, &waiter), (access, target.rank), run, act)
     }
 
     /// How operations reach their targets.
@@ -267,7 +267,7 @@ impl<'w> Communication<'w> {
         self,
         (checker, window): (&'w Checker, &'w CheckedWindow),
         target: &Target<'_>,
-        (access, (sides, side), buffers): Described<'_, N, Vec<OwnBuffer>>,
+        (access, (sides, side), buffers): Described<'_, N, OwnBuffers>,
         delayed: impl FnOnce(&Lateness<'_>) -> Option<LateOperation>,
         act: impl FnOnce(),
     ) -> Result<()> {
@@ -289,7 +289,6 @@ impl<'w> Communication<'w> {
             window.access_any((checker, &waiter), of, &accessed, act);
             accessed.runs.clear();
             RUNS.set(accessed.runs);
-            reuse(accessed.buffers);
             return Ok(());
         };
         if let Some(operation) = delayed(&Lateness { parts, checker }) {
@@ -328,8 +327,13 @@ impl<'w> Communication<'w> {
     ) -> Result<()> {
         let Some((checker, window)) = self.calls.check() else { return act() };
         let (read, epoch) = (self.reading(call, target), EpochKind::Other);
-        let accessed =
-            AccessedBytes { runs, read: &read, buffers: Vec::new(), epoch, buffer_of: None };
+        let accessed = AccessedBytes {
+            runs,
+            read: &read,
+            buffers: OwnBuffers::default(),
+            epoch,
+            buffer_of: None,
+        };
         window.take_effect(checker, &self.calls.excluded(), (kind, target.rank), &accessed, act)
     }
 

@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::foreign::Results;
 use crate::group::Rank;
 use crate::op::Op;
-use crate::shm::{Direction, Recording};
+use crate::shm::{Direction, Recording, is_forked};
 use crate::window::{Communication, Target};
 use std::panic::Location;
 
@@ -183,8 +183,8 @@ impl<'d> Update<'d> {
 
     #[inline(always)]
     fn tried<'w>(&self, parts: Communication<'w>) -> Try<'w, 'd> {
-        let Update { call, op, origin, result, target, disp, .. } = *self;
-        Try { parts, call, op, origin, result, target, disp }
+        let Update { call, op, origin, result, target, disp, at, .. } = *self;
+        Try { parts, call, op, origin, result, target, disp, at }
     }
 
     /// The buffers of this process.
@@ -203,6 +203,8 @@ struct Try<'w, 'd> {
     result: Option<LocalLayout<'d>>,
     target: Rank,
     disp: u64,
+    /// The program's line.
+    at: &'static Location<'static>,
 }
 
 impl Visitor for Try<'_, '_> {
@@ -210,7 +212,7 @@ impl Visitor for Try<'_, '_> {
 
     #[inline(always)]
     fn visit<E: Element>(self) -> bool {
-        let Try { parts, call, op, origin, result, target, disp } = self;
+        let Try { parts, call, op, origin, result, target, disp, .. } = self;
         // The buffers that the update was made of.
         let (origin, result) =
             (origin.map(LocalLayout::origin), result.map(LocalLayout::origin_mut));
@@ -239,16 +241,19 @@ impl Visitor for Try<'_, '_> {
 }
 
 /// The beginning of [`Communication::update_slowly`], likewise: one element in a shard that is not open, or of a job that is
-/// counted or checked. It has the program's line.
-struct TrySlowly<'w, 'd>(Try<'w, 'd>, &'static Location<'static>);
+/// counted or checked; whether its call still has to be recorded.
+struct TrySlowly<'w, 'd>(Try<'w, 'd>, bool);
 
 impl Visitor for TrySlowly<'_, '_> {
     type Output = bool;
 
+    #[inline]
     fn visit<E: Element>(self) -> bool {
-        let TrySlowly(Try { parts, call, op, origin, result, target, disp }, at) = self;
-        let read = origin.iter().map(|own| (*own, Direction::Put));
-        let own = read.chain(result.iter().map(|own| (*own, Direction::Get)));
+        let TrySlowly(Try { parts, call, op, origin, result, target, disp, at }, enters) = self;
+        let directions = [
+            origin.is_some().then_some(Direction::Put),
+            result.is_some().then_some(Direction::Get),
+        ];
         let (origin, mut result) =
             (origin.map(LocalLayout::origin), result.map(LocalLayout::origin_mut));
         let (mut nothing, none) = (E::zeroed(), E::zeroed());
@@ -262,8 +267,8 @@ impl Visitor for TrySlowly<'_, '_> {
         };
         let (Some(value), Some(before)) = (value, before) else { return false };
         let buffers = [std::ptr::from_ref(value), std::ptr::from_ref(before)];
-        let of = (call, op, at);
-        let old = parts.fetch_element_slowly(of, *value, (buffers, own), target, disp);
+        let of = (call, op, at, enters);
+        let old = parts.fetch_element_slowly(of, *value, (buffers, directions), target, disp);
         old.map(|old| *before = old).is_some()
     }
 }
@@ -276,7 +281,7 @@ impl Visitor for TryFetch<'_, '_> {
 
     #[inline(always)]
     fn visit<E: Element>(self) -> bool {
-        let Try { parts, call, op, origin, result, target, disp } = self.0;
+        let Try { parts, call, op, origin, result, target, disp, .. } = self.0;
         let (origin, result) =
             (origin.map(LocalLayout::origin), result.map(LocalLayout::origin_mut));
         let origin = match &origin {
@@ -345,14 +350,23 @@ impl<'w> Communication<'w> {
         }
     }
 
+    /// The path of a checked job, in which [`Communication::try_update`] finds nothing, likewise.
+    #[inline]
+    pub(super) fn try_update_checked(self, update: &Update<'_>) -> bool {
+        let datatype = update.layout.uniform().filter(|_| update.is_alike());
+        match datatype.filter(|_| self.calls.check().is_some() && !is_forked()) {
+            Some(datatype) => datatype.visit(TrySlowly(update.tried(self), true)),
+            None => false,
+        }
+    }
+
     /// The slow path of every accumulate: any layouts, any memory, and the reason of a refusal.
     #[inline(never)]
     pub(super) fn update_slowly(self, update: &Update<'_>) -> Result<()> {
         let bytes = update.layout.bytes().unwrap_or(0);
         self.calls.within_operation((update.call, update.target, bytes), || {
             let datatype = update.layout.uniform().filter(|_| update.is_alike());
-            if datatype
-                .is_some_and(|datatype| datatype.visit(TrySlowly(update.tried(self), update.at)))
+            if datatype.is_some_and(|datatype| datatype.visit(TrySlowly(update.tried(self), false)))
             {
                 return Ok(());
             }
@@ -576,6 +590,19 @@ impl Swap<'_> {
         }
     }
 
+    /// The path of a checked job, in which the fast path finds nothing, likewise.
+    #[track_caller]
+    pub(super) fn try_checked(self, parts: Communication<'_>) -> bool {
+        match self.result.layout.uniform().filter(|_| parts.calls.check().is_some() && !is_forked())
+        {
+            Some(Datatype::I32) => self.try_checked_of::<i32>(parts),
+            Some(Datatype::U32) => self.try_checked_of::<u32>(parts),
+            Some(Datatype::I64) => self.try_checked_of::<i64>(parts),
+            Some(Datatype::U64) => self.try_checked_of::<u64>(parts),
+            _ => false,
+        }
+    }
+
     /// The slow path.
     #[track_caller]
     pub(super) fn run(self, parts: Communication<'_>) -> Result<()> {
@@ -600,6 +627,17 @@ impl Swap<'_> {
         let Some(before) = self.result.single::<T>() else { return false };
         let buffers = [new, compare, before].map(std::ptr::from_ref);
         let old = parts.swap_element((*new, *compare), buffers, self.target, self.disp);
+        old.map(|old| *before = old).is_some()
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_checked_of<T: Integer>(mut self, parts: Communication<'_>) -> bool {
+        let (new, compare) = (self.new.single::<T>(), self.compare.single::<T>());
+        let (Some(new), Some(compare)) = (new, compare) else { return false };
+        let Some(before) = self.result.single::<T>() else { return false };
+        let buffers = [new, compare, before].map(std::ptr::from_ref);
+        let old = parts.swap_element_checked((*new, *compare), buffers, (self.target, self.disp));
         old.map(|old| *before = old).is_some()
     }
 

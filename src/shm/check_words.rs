@@ -66,9 +66,7 @@ pub(crate) struct OperationWords {
     pub(crate) is_settled: Word32,
     /// 1 if a word of [`MoreOperationWords`] may not be zero.
     has_more: Word32,
-    /// While it is open: how many of its entries no shadow has yet. Only its rank reads and changes it.
-    held: Word32,
-    _unused: Word32,
+    _unused: [Word32; 2],
 }
 
 /// What few operations have.
@@ -79,6 +77,10 @@ pub(crate) struct MoreOperationWords {
     completed_by_others: [Word64; MoreOperationWords::OTHERS],
     /// Of a store, the same when it became visible in the public copy of the separate model.
     public: Word64,
+    /// While it is open: how many of its entries no shadow has yet. Only its rank reads and changes it, at most accesses: it is
+    /// not on the line that other ranks read at theirs.
+    held: Word32,
+    _unused: Word32,
 }
 
 impl MoreOperationWords {
@@ -133,32 +135,32 @@ impl OperationWords {
     }
 
     /// It is open, and has entries that [`OperationWords::take_held`] takes, besides another one.
-    pub(crate) fn hold(&self) {
+    pub(crate) fn hold(&self, more: &MoreOperationWords) {
         self.entries.store(1 + Self::HELD);
-        self.held.store(Self::HELD);
+        more.held.store(Self::HELD);
     }
 
     /// A granule names the open operation once more.
     #[inline]
-    pub(crate) fn take_held(&self) {
-        let mut held = self.held.load();
+    pub(crate) fn take_held(&self, more: &MoreOperationWords) {
+        let mut held = more.held.load();
         if held == 0 {
             self.entries.fetch_add(Self::HELD);
             held = Self::HELD;
         }
-        self.held.store(held - 1);
+        more.held.store(held - 1);
     }
 
     /// Returns how many of its entries no shadow has, which are the caller's from now on.
-    pub(crate) fn end_holding(&self) -> u32 {
-        let held = self.held.load();
-        self.held.store(0);
+    pub(crate) fn end_holding(more: &MoreOperationWords) -> u32 {
+        let held = more.held.load();
+        more.held.store(0);
         held
     }
 
     /// It is not complete.
     pub(crate) fn begin(&self, more: &MoreOperationWords) {
-        self.held.store(0);
+        more.held.store(0);
         self.completed.store(0);
         self.is_settled.store(0);
         if self.has_more.load() != 0 {

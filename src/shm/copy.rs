@@ -47,6 +47,7 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
 ///
 /// The program may write them at the same time, also by a slice that it has borrowed: what arrives is only
 /// compared, and a byte that is being written may arrive old or new.
+#[inline]
 pub(crate) fn read_span(span: Span, start: u64, to: &mut [u8]) -> bool {
     let Some(from) = span.at(start, 1, to.len() as u64) else { return false };
     // SAFETY: 1. `at` has checked that the span has them, and its creator guarantees that it stays mapped; `to`
@@ -57,6 +58,7 @@ pub(crate) fn read_span(span: Span, start: u64, to: &mut [u8]) -> bool {
 
 /// Whether bytes of a span, from `start` on, are those that some words have from their byte `at` on; `None` if one of the
 /// two has fewer. Read as by [`read_span`].
+#[inline]
 pub(crate) fn is_same(
     span: Span,
     start: u64,
@@ -64,12 +66,6 @@ pub(crate) fn is_same(
     bytes: usize,
 ) -> Option<bool> {
     let (one, other) = (span.at(start, 1, bytes as u64)?, bytes_of(words, at, bytes)?);
-    if is_one_store(bytes) {
-        let [one, other] = [one, other].map(|at| at.cast::<[u8; ONE_STORE]>());
-        // SAFETY: as below; an array of bytes is aligned anywhere.
-        let [one, other] = [one, other].map(|at| unsafe { at.read() });
-        return Some(one == other);
-    }
     // SAFETY: `at` has checked that the span has them, and its creator guarantees that it stays mapped; `bytes_of` has checked
     // that the words have them.
     Some(unsafe { are_same(one, other, bytes) })
@@ -77,6 +73,7 @@ pub(crate) fn is_same(
 
 /// Copies bytes of a span, from `start` on, to some words, from their byte `at` on, which no other rank accesses at the same
 /// time; returns whether both have them. Read as by [`read_span`].
+#[inline]
 pub(crate) fn copy_to_words(
     span: Span,
     start: u64,

@@ -2,7 +2,7 @@
 //! processes, which the kernel copies; and what the machine has.
 #![allow(unsafe_code, reason = "descriptors by their numbers, and addresses for the kernel")]
 
-use super::copy::copy;
+use super::copy::{ONE_STORE, copy, is_one_store};
 use super::segment::Mapping;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
@@ -574,7 +574,14 @@ pub(crate) fn read_here(at: usize, to: &mut [u8]) -> bool {
 ///
 /// # Safety
 /// Both are valid for reads of `bytes` bytes.
+#[inline]
 pub(super) unsafe fn are_same(one: *const u8, other: *const u8, bytes: usize) -> bool {
+    if is_one_store(bytes) {
+        let [one, other] = [one, other].map(|at| at.cast::<[u8; ONE_STORE]>());
+        // SAFETY: the caller's obligation; an array of bytes is aligned anywhere.
+        let [one, other] = [one, other].map(|at| unsafe { at.read() });
+        return one == other;
+    }
     // SAFETY: the caller's obligation.
     unsafe { nix::libc::memcmp(one.cast(), other.cast(), bytes) == 0 }
 }

@@ -272,15 +272,24 @@ impl<C: Number> Accumulate<C> {
     /// The fast path: whether it is done. If not, it has changed nothing.
     #[inline(always)]
     pub fn try_run(self) -> bool {
+        self.try_by(Win::try_update)
+    }
+
+    /// The same by `update`.
+    #[inline(always)]
+    fn try_by(self, update: impl FnOnce(&Win, &Update<'_>) -> bool) -> bool {
         let Some(usual) = self.at.usual([self.own]) else { return false };
         let Usual { win, rank, disp, count, datatype, kind } = usual;
         let Some(op) = Operation::known(self.op, kind | COMBINED) else { return false };
         let origin = self.own.0.origin(count, datatype);
-        win.try_update(&Update::accumulate(origin, op, rank, disp, origin.layout()))
+        update(win, &Update::accumulate(origin, op, rank, disp, origin.layout()))
     }
 
     /// Checks all arguments, and does it or returns the error.
     pub fn run(self) -> Outcome {
+        if self.try_by(Win::try_update_checked) {
+            return Ok(());
+        }
         let (origin, op, (win, rank, disp, layout)) = self.checked()?;
         Ok(win.accumulate_layout(origin, op, rank, disp, layout)?)
     }
@@ -455,15 +464,27 @@ impl CompareAndSwap {
     /// The fast path: whether it is done. If not, it has changed nothing.
     #[inline(always)]
     pub fn try_run(self) -> bool {
+        self.try_by(Win::try_compare_and_swap)
+    }
+
+    /// The same by `swap`.
+    #[inline(always)]
+    fn try_by(
+        self,
+        swap: impl FnOnce(&Win, Origin<'_>, Origin<'_>, OriginMut<'_>, Rank, u64) -> bool,
+    ) -> bool {
         let Some(usual) = self.at.usual(self.own) else { return false };
         let Usual { win, rank, disp, datatype, .. } = usual;
         let [new, compare, result] = self.own;
         let (new, compare) = (new.0.origin(1, datatype), compare.0.origin(1, datatype));
-        win.try_compare_and_swap(new, compare, result.0.origin_mut(1, datatype), rank, disp)
+        swap(win, new, compare, result.0.origin_mut(1, datatype), rank, disp)
     }
 
     /// Checks all arguments, and does it or returns the error.
     pub fn run(self) -> Outcome {
+        if self.try_by(Win::try_compare_and_swap_checked) {
+            return Ok(());
+        }
         let (win, rank, disp, _) = self.at.checked()?;
         check_predefined(self.at.datatype)?;
         let [new, compare, result] = self.own;
