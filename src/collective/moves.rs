@@ -8,6 +8,7 @@ use super::short::stages_own;
 use super::staged::{BufferParts, Cut, Give, Take};
 use crate::error::Result;
 use crate::group::Rank;
+use crate::mail::longest_staged;
 use crate::ops::{Origin, OriginMut};
 
 /// With up to this many ranks, one of them sends to all others itself. That is faster than several
@@ -258,6 +259,7 @@ impl Plan<'_> {
             && is_equal
             && !(stages_own(bytes, self.ranks) && self.is_short(all))
             && self.has_pieces()
+            && self.keeps_step(all)
         {
             return self.alltoall_by_pieces(outgoing, incoming.clone());
         }
@@ -282,6 +284,14 @@ impl Plan<'_> {
             self.give = Give::of(outgoing);
         }
         Ok(())
+    }
+
+    /// Whether an alltoall in which each rank gives that many bytes goes in pieces, for each of which all wait for all. Where
+    /// they share processors, they wait long; what the caches would not keep goes in messages, each of which one rank
+    /// waits for.
+    fn keeps_step(&self, all: u64) -> bool {
+        let sharing = self.comm.agreed_sharing();
+        sharing <= 1 || all <= longest_staged(sharing)
     }
 
     /// Each rank sends and receives the parts of its lists, in their order.

@@ -465,6 +465,11 @@ impl Comm {
         self.inner.shared.as_ref().map_or(CHUNK as u64, SharedBlock::longest)
     }
 
+    /// How many of the job's ranks share a processor, as all of this communicator know once they stage longer data.
+    pub(crate) fn agreed_sharing(&self) -> u32 {
+        self.inner.shared.as_ref().map_or(1, SharedBlock::sharing)
+    }
+
     /// In a long collective that waits, of a communicator that can have buffers for longer data and has none: takes
     /// them on one rank. The ranks use them after this collective, if all have called this ([`Staged::learn_longs`]).
     pub(crate) fn take_longs(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::exchange::{CHUNK, INSIDE};
 use crate::context::Context;
 use crate::error::Result;
-use crate::prim::{Site, Word64, monotonic};
+use crate::prim::{Site, Word32, Word64, monotonic};
 use crate::shm::{
     AllocError, CommWords, MOST_LONG, Placed, PlacedSlice, RegistryWords, STAGE_LONG, Segment,
     Stages, StagingBuffer, StagingSlot,
@@ -28,6 +28,8 @@ pub(super) struct SharedBlock {
     /// Where this rank knows its buffers for longer data to be; zero before the first long collective, and
     /// [`NO_LONGS`] where there are none.
     longs: Word64,
+    /// What all know then of [`CommWords::sharing`].
+    sharing: Word32,
     /// Where its block is; zero for the world's, which is no block.
     pub(super) block: u64,
 }
@@ -46,8 +48,9 @@ impl SharedBlock {
     ) -> Result<SharedBlock> {
         let trees = segment.place_all(stages.trees(), stages.lines as usize)?;
         let slots = segment.place_all(stages.at, stages.all_slots() as usize)?;
-        let (words, longs) = (segment.place(words)?, Word64::default());
-        Ok(SharedBlock { words, stages, slots, trees, longs, block })
+        let words = segment.place(words)?;
+        let (longs, sharing) = (Word64::default(), Word32::default());
+        Ok(SharedBlock { words, stages, slots, trees, longs, sharing, block })
     }
 
     /// The shared block of `members` ranks at `block`, which is zero for a communicator of one rank.
@@ -100,6 +103,11 @@ impl SharedBlock {
         if self.has_longs() { STAGE_LONG } else { CHUNK as u64 }
     }
 
+    /// How many ranks share a processor; the same on all ranks, once they stage longer data.
+    pub(super) fn sharing(&self) -> u32 {
+        self.sharing.load()
+    }
+
     fn has_longs(&self) -> bool {
         self.longs.load() > NO_LONGS
     }
@@ -118,6 +126,7 @@ impl SharedBlock {
         let taken = context.segment.heap().allocate(self.stages.long_bytes(), &context.excluded());
         // Without them longer data are sent as messages.
         self.words.longs.store(taken.unwrap_or_default());
+        self.words.sharing.store(context.sharing());
     }
 
     /// All ranks have arrived at the first long collective and agree.
@@ -125,6 +134,7 @@ impl SharedBlock {
         let longs = self.words.longs.load();
         let is_there =
             longs != 0 && segment.mapping().at(longs, self.stages.long_bytes()).is_some();
+        self.sharing.store(self.words.sharing.load());
         self.longs.store(if is_there { longs } else { NO_LONGS });
     }
 

@@ -32,15 +32,17 @@ pub(crate) struct BlockPool {
     classes: [SizeClass; CLASSES],
 }
 
-/// The bytes of the longest message that goes through a block of the segment where that many ranks share a processor.
-/// Longer ones the kernel copies, if they are contiguous.
-pub fn longest_staged(sharing: u32) -> u64 {
-    LONGEST.min(CACHED / u64::from(sharing.max(1))).max(SHORTEST)
+/// The bytes of the longest message that goes through a block of the segment where that many ranks of a processor send at
+/// once. Longer ones the kernel copies, if they are contiguous.
+pub fn longest_staged(senders: u32) -> u64 {
+    LONGEST.min(CACHED / u64::from(senders.max(1))).max(SHORTEST)
 }
 
-/// Whether the caches keep messages of that many bytes, if each rank sends one.
-pub(crate) fn fits_caches(context: &Context, bytes: u64) -> bool {
-    bytes <= SHORTEST || bytes <= longest_staged(context.sharing())
+/// Whether the caches keep messages of that many bytes, if each rank sends one. Where this one waits for nothing else
+/// (`is_alone`), half of the ranks send at once, to the others.
+pub(crate) fn fits_caches(context: &Context, bytes: u64, is_alone: bool) -> bool {
+    let senders = |sharing: u32| if is_alone { sharing.div_ceil(2) } else { sharing };
+    bytes <= SHORTEST || bytes <= longest_staged(senders(context.sharing()))
 }
 
 /// Blocks of one size. A block is the offset of its bytes; its words are in the granule before.

@@ -27,7 +27,8 @@ impl Comm {
     /// Local; returns when the buffer can be used again. A message to another rank blocks,
     /// asleep if need be, until it has been received: one of more than 8 KiB, if blocks of the segment for
     /// its size are in use by messages that have not been received; one of more than 1 MiB always, and a contiguous one of
-    /// more than 2 MiB divided by the number of ranks that share a processor.
+    /// more than 2 MiB divided by the number of ranks that share a processor, or by half of them if this rank has no request
+    /// under way.
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Tag`], [`Error::NoMemory`], [`Error::RankFailed`].
@@ -255,7 +256,7 @@ impl Comm {
         let call = Call::Send;
         let bytes = origin.layout().bytes().unwrap_or(0);
         self.within_message((call, dest, bytes), || {
-            let sent = send(self.members(), call, channel, mode, &origin, dest, tag)?;
+            let sent = send(self.members(), (call, false), channel, mode, &origin, dest, tag)?;
             Ok(sent.request(self))
         })
     }
@@ -658,7 +659,7 @@ impl Comm {
         tag: i32,
     ) -> Result<MessageRequest> {
         let mode = SendMode::Standard;
-        Ok(send(self.members(), call, channel, mode, origin, dest, tag)?.request(self))
+        Ok(send(self.members(), (call, false), channel, mode, origin, dest, tag)?.request(self))
     }
 
     pub(crate) fn post_receive(

@@ -21,6 +21,8 @@ pub const EAGER: u64 = 8 * 1024;
 /// A message that is to be sent.
 struct Sending<'a> {
     of: &'a CommMembers,
+    /// Whether its call waits for it and for nothing else.
+    is_alone: bool,
     mode: SendMode,
     /// A rank of the job.
     to: u32,
@@ -28,10 +30,11 @@ struct Sending<'a> {
     from: Outgoing,
 }
 
-/// A send in `call`, which is recorded: by the fast path if it can, otherwise by the slow one.
+/// A send in `call`, which is recorded: by the fast path if it can, otherwise by the slow one. `is_alone`: whether the call
+/// waits for it and for nothing else.
 pub(super) fn send(
     of: &CommMembers,
-    call: Call,
+    (call, is_alone): (Call, bool),
     channel: Channel,
     mode: SendMode,
     origin: &Origin<'_>,
@@ -44,7 +47,7 @@ pub(super) fn send(
         let source = Rank(of.rank());
         return Ok(Sent::Now(Status { source, tag, bytes, cancelled: false }));
     }
-    send_slowly(of, call, channel, mode, origin, dest, tag)
+    send_slowly(of, (call, is_alone), channel, mode, origin, dest, tag)
 }
 
 /// The fast path of a send: a short message to another rank whose queue has space, by the thread to which
@@ -80,7 +83,7 @@ pub(super) fn send_eagerly(
 #[inline(never)]
 fn send_slowly(
     of: &CommMembers,
-    call: Call,
+    (call, is_alone): (Call, bool),
     channel: Channel,
     mode: SendMode,
     origin: &Origin<'_>,
@@ -101,7 +104,7 @@ fn send_slowly(
     let context = message_context(of, channel);
     let envelope = Envelope { context, source: of.context().rank, tag };
     let bytes = from.bytes();
-    let sending = Sending { of, mode, to, envelope, from };
+    let sending = Sending { of, is_alone, mode, to, envelope, from };
     let sent = sending.start()?;
     let status = Status { source: Rank(of.rank()), tag, bytes, cancelled: false };
     Ok(sent.map_or(Sent::Now(status), Sent::Later))
@@ -183,7 +186,7 @@ impl Sending<'_> {
 
     /// Whether a long message goes through a block, if there is one. Otherwise the kernel copies it for its receiver.
     fn prefers_block(&self, mailbox: &Mailbox, bytes: u64) -> bool {
-        fits_caches(self.of.context(), bytes)
+        fits_caches(self.of.context(), bytes, self.is_alone && !mailbox.has_requests())
             || self.mode == SendMode::Buffered
             || self.from.plain().is_none()
             || mailbox.lock().is_denied

@@ -21,6 +21,9 @@ pub(crate) struct CommWords {
     /// Nonzero once a rank has arrived that has to be woken by its bell: from then on, who arrives last
     /// looks for such ranks. Published with its arrival.
     pub(crate) rings: Word32,
+    /// How many ranks share a processor, as the rank has counted them that has taken the buffers below, for decisions that
+    /// are the same on all ranks. Published with its arrival.
+    pub(crate) sharing: Word32,
     /// Where the staging buffers for longer data are, once the first rank has taken them; zero before,
     /// and where there is no memory for them. Published with its arrival.
     pub(crate) longs: Word64,

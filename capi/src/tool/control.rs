@@ -79,7 +79,7 @@ pub static ALL: &[Control] = &[
         ..size(
             "staged_limit",
             || Ok(longest_staged(job::figures()?.sharing)),
-            "bytes of the longest contiguous message that goes through a block of the segment",
+            "bytes of the longest contiguous message that goes through a block of the segment in any case",
         )
     },
     size("recorded_calls", || Ok(LAST_CALLS as u64), "calls of each rank that the recorder keeps"),
