@@ -272,22 +272,21 @@ impl<C: Number> Accumulate<C> {
     /// The fast path: whether it is done. If not, it has changed nothing.
     #[inline(always)]
     pub fn try_run(self) -> bool {
-        self.try_by(Win::try_update)
+        self.usual().is_some_and(|(win, update)| win.try_update(&update))
     }
 
-    /// The same by `update`.
+    /// The update, if its arguments are such as most calls have.
     #[inline(always)]
-    fn try_by(self, update: impl FnOnce(&Win, &Update<'_>) -> bool) -> bool {
-        let Some(usual) = self.at.usual([self.own]) else { return false };
-        let Usual { win, rank, disp, count, datatype, kind } = usual;
-        let Some(op) = Operation::known(self.op, kind | COMBINED) else { return false };
+    fn usual(self) -> Option<(&'static Win, Update<'static>)> {
+        let Usual { win, rank, disp, count, datatype, kind } = self.at.usual([self.own])?;
+        let op = Operation::known(self.op, kind | COMBINED)?;
         let origin = self.own.0.origin(count, datatype);
-        update(win, &Update::accumulate(origin, op, rank, disp, origin.layout()))
+        Some((win, Update::accumulate(origin, op, rank, disp, origin.layout())))
     }
 
     /// Checks all arguments, and does it or returns the error.
     pub fn run(self) -> Outcome {
-        if self.try_by(Win::try_update_checked) {
+        if self.usual().is_some_and(|(win, update)| win.try_update_checked(&update)) {
             return Ok(());
         }
         let (origin, op, (win, rank, disp, layout)) = self.checked()?;
