@@ -5,15 +5,16 @@
 
 use crate::machine;
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Round trips of one measurement, and measurements, of which the shortest counts.
 const TRIPS: u32 = 2000;
 const MEASUREMENTS: u32 = 5;
 /// Times that differ by more than this factor are of different places.
 const ALIKE: f64 = 1.4;
-/// How often a job is started until it has the right place.
+/// How often a job is started until it has the right place, and how long that may take.
 const STARTS: u32 = 4;
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// The starts of one suite in one round: all at the place of the first.
 #[derive(Default)]
@@ -31,7 +32,7 @@ pub struct Moves {
 impl SamePlace {
     /// Runs `start`, and again if the processors were elsewhere before or after it; the last result.
     pub fn run<R>(&mut self, moves: &mut Moves, mut start: impl FnMut() -> R) -> R {
-        let mut left = STARTS;
+        let (mut left, begun) = (STARTS, Instant::now());
         loop {
             left -= 1;
             let before = round_trip();
@@ -41,7 +42,7 @@ impl SamePlace {
             if are_alike(before, wanted) && are_alike(after, wanted) {
                 return result;
             }
-            if left == 0 {
+            if left == 0 || begun.elapsed() > LONGEST {
                 moves.elsewhere += 1;
                 return result;
             }
