@@ -25,7 +25,7 @@
 #define STEPS 1000
 #define CHAINS 6
 #define DISTURBED 1.12
-/* How long to look for the shortest one at the start, in nanoseconds. */
+/* How long to look for the shortest one before the first sample, in nanoseconds. */
 #define CALM 100e6
 
 double now(void) {
@@ -128,9 +128,10 @@ static double work_now(void) {
 /* The shortest one of all. */
 static double least_work = INFINITY;
 
-void look_for_calm(void) {
+/* Finds out how fast the processor is where no neighbour disturbs it. */
+static void look_for_calm(void) {
     double started = now();
-    while (now() - started < CALM) {
+    while (least_work > 0.0 && now() - started < CALM) {
         least_work = fmin(least_work, work_now());
     }
 }
@@ -275,6 +276,9 @@ static int is_enough(int cases, struct sample (*samples)[MOST_ROUNDS], int round
 
 void measure(enum who who, struct bench *cases, int count) {
     int kept = 0;
+    if (least_work == INFINITY) {
+        look_for_calm();
+    }
     for (int i = 0; i < count; i++) {
         if (wanted(cases[i].what)) {
             cases[kept++] = cases[i];

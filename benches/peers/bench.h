@@ -39,9 +39,6 @@ enum who { ALL_RANKS, ONE_RANK };
 void measure(enum who who, struct bench *cases, int count);
 #define MEASURE(who, cases) measure(who, cases, sizeof(cases) / sizeof(*(cases)))
 
-/* Finds out how fast the processor is where no neighbour on the host disturbs it. */
-void look_for_calm(void);
-
 int wanted(const char *what);
 /* Prints one row, in nanoseconds. */
 void print_row(const char *what, uint64_t bytes, const double *samples, int count);
