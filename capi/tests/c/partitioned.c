@@ -25,8 +25,8 @@ static void ring(int parts, int count, int parts_there, int by_list)
     OK(MPI_Psend_init(out, parts, count, MPI_INT, behind(), 4, MPI_COMM_WORLD, MPI_INFO_NULL,
                       &requests[1]));
     for (int time = 0; time < 4; time++) {
-        OK(MPI_Startall(2, requests));
         memset(in, 0, sizeof(int) * (size_t)length);
+        OK(MPI_Startall(2, requests));
         OK(MPI_Barrier(MPI_COMM_WORLD));
         /* A partition is written after the start, and before it is ready. */
         for (int k = 0; k < length; k++)
@@ -89,12 +89,16 @@ static void one_by_one(void)
     int flag, got;
     OK(MPI_Psend_init(out, 4, 2, MPI_INT, behind(), 1, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
     OK(MPI_Precv_init(in, 2, 4, MPI_INT, before(), 1, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
+    for (int k = 0; k < 8; k++)
+        in[k] = -1;
     OK(MPI_Start(&receive));
     OK(MPI_Parrived(receive, 0, &flag));
     CHECK(!flag);
+    /* No partition is ready before every rank has looked. */
+    OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Start(&send));
     for (int k = 0; k < 8; k++)
-        out[k] = of(rank_here, 0, k), in[k] = -1;
+        out[k] = of(rank_here, 0, k);
     OK(MPI_Pready(3, send));
     if (ours()) {
         /* Half of a partition is none. */
