@@ -148,8 +148,10 @@ impl CallRecorder {
     /// Looks at what the rank does: the launcher, and first the rank when it joins.
     pub(crate) fn look(&self, now: u64) {
         let (looked, progress) = (self.looked.load(), self.progress());
-        if self.looks().next_back().is_some_and(|(_, last)| last == progress) {
-            return self.look_at(looked - 1).at.store(now);
+        // The other one of them may look at this moment.
+        let latest = looked.checked_sub(1).map(|number| self.look_at(number));
+        if let Some(latest) = latest.filter(|latest| latest.progress.load() == progress) {
+            return latest.at.store(now);
         }
         self.seen_since.store(now);
         let look = self.look_at(looked);
@@ -253,6 +255,21 @@ mod tests {
         recorder.begin(Call::Unlock, 128);
         let calls: Vec<Call> = recorder.read().iter().map(|one| one.call).collect();
         assert_eq!(calls, [Call::Lock, Call::Unlock]);
+    }
+
+    #[test]
+    fn a_rank_that_joins_and_the_launcher_look_at_once() {
+        let recorders: Vec<_> = (0..20_000).map(|_| CallRecorder::default()).collect();
+        let together = std::sync::Barrier::new(2);
+        let look = || {
+            together.wait();
+            recorders.iter().for_each(|recorder| recorder.look(7));
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(look);
+            look();
+        });
+        assert!(recorders.iter().all(|recorder| recorder.since() == Some(7)));
     }
 
     #[test]

@@ -107,7 +107,8 @@ impl Started {
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         let stdout = self.stdout.as_mut().expect("not closed yet");
-        stdout.read_line(&mut line).expect("standard output can be read");
+        let bytes = stdout.read_line(&mut line).expect("standard output can be read");
+        assert!(bytes != 0, "standard output has no further line");
         line.trim_end().to_owned()
     }
 
