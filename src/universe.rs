@@ -10,7 +10,7 @@ use crate::mail::{Sources, mail_of};
 use crate::prim::{Step, find_lines_by, has_binding, step};
 use crate::race;
 use crate::rank::Rank;
-use crate::shm::{is_forked, notice_forks};
+use crate::shm::{is_forked, keep_large_blocks, notice_forks};
 use std::sync::{Arc, Mutex};
 
 /// Whether this process has joined its job. A lock, because two threads may try at the same time.
@@ -136,6 +136,10 @@ impl Universe {
         program: Option<(u64, String)>,
     ) {
         find_lines_by(find, caller);
+        if self.world.context().checker().is_some() {
+            // Buffers there are compared without a system call.
+            keep_large_blocks();
+        }
         if let Some((bias, path)) = program {
             self.world.context().set_program(bias, &path);
         }

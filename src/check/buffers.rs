@@ -23,8 +23,9 @@ use std::sync::{Arc, Weak};
 
 /// Bytes of a buffer that are compared together.
 const PIECE: usize = 4096;
-/// Pieces that are read together.
+/// Pieces and bytes that are read together.
 const MOST_TOGETHER: usize = 256;
+const MOST_BYTES_TOGETHER: usize = 1 << 16;
 /// Pieces that are remembered.
 const MOST_PIECES: usize = 1 << 14;
 /// Pieces behind which a new one is looked for among those in order; farther ones are found by a tree.
@@ -113,6 +114,8 @@ pub(super) struct PendingBuffers {
     /// Since there were none: the bytes of the longest piece, and whether an operation writes one.
     longest: usize,
     has_written: bool,
+    /// Memory for what is in some pieces at the end.
+    now: Vec<u8>,
 }
 
 /// The address of a piece's first byte, and a number.
@@ -207,10 +210,11 @@ impl PendingPiece {
         }
     }
 
-    /// Whether this process's memory from `start` on still has what the operation reads, as is known without the kernel.
+    /// Whether this process's memory from `start` on, in `part` or not, still has what the operation reads, as is known without
+    /// the kernel.
     #[inline]
-    fn is_known(&self, start: usize) -> bool {
-        self.contents().is_none_or(|contents| is_known_here(start, contents))
+    fn is_known(&self, start: usize, part: Span) -> bool {
+        self.contents().is_none_or(|contents| is_known_here(start, contents, part))
     }
 }
 
@@ -432,8 +436,8 @@ impl PendingBuffers {
         self.pieces.add(key, PendingPiece { of, bytes, buffer, contents });
     }
 
-    /// Some operations are complete in this process. Returns those whose buffers have changed.
-    fn complete(&mut self, is_one: impl Fn(&PendingKey) -> bool) -> Vec<FoundBuffer> {
+    /// Some operations by a window whose part is `own` are complete in this process. Returns those whose buffers have changed.
+    fn complete(&mut self, own: Span, is_one: impl Fn(&PendingKey) -> bool) -> Vec<FoundBuffer> {
         if self.pieces.is_empty() {
             return Vec::new();
         }
@@ -444,7 +448,7 @@ impl PendingBuffers {
                 return true;
             }
             // What is there without doubt needs no kernel.
-            if !piece.is_known(*start) {
+            if !piece.is_known(*start, own) {
                 unknown.push((*start, *of, piece.clone()));
             }
             operations.end(piece.of);
@@ -455,7 +459,13 @@ impl PendingBuffers {
             return Vec::new();
         }
         unknown.sort_by_key(|(start, ..)| *start);
-        unknown.chunks(MOST_TOGETHER).flat_map(changed_in).collect()
+        let (mut found, mut rest) = (Vec::new(), &unknown[..]);
+        while !rest.is_empty() {
+            let (some, behind) = rest.split_at(together(rest));
+            found.extend(changed_in(some, &mut self.now));
+            rest = behind;
+        }
+        found
     }
 }
 
@@ -474,16 +484,29 @@ fn read_run(run: &Range<usize>, to: &mut [u8], by_instructions: bool) -> bool {
 /// A piece of an operation that may have changed, from that address on.
 type UnknownPiece = (usize, PendingOperation, PendingPiece);
 
-/// The pieces that have changed, of some.
-fn changed_in(pieces: &[UnknownPiece]) -> Vec<FoundBuffer> {
+/// How many of some pieces are read together.
+fn together(pieces: &[UnknownPiece]) -> usize {
+    let mut bytes = 0;
+    let fit = pieces.iter().take(MOST_TOGETHER).take_while(|(_, _, piece)| {
+        bytes += piece.bytes as usize;
+        bytes <= MOST_BYTES_TOGETHER
+    });
+    fit.count().max(1)
+}
+
+/// The pieces that have changed, of some; `memory` is for what is there now.
+fn changed_in(pieces: &[UnknownPiece], memory: &mut Vec<u8>) -> Vec<FoundBuffer> {
     let read = || pieces.iter().filter_map(|(start, _, piece)| Some((*start, piece.contents()?)));
-    let mut now = vec![0; read().map(|(_, before)| before.len()).sum()];
-    if now.is_empty() {
+    let bytes = read().map(|(_, before)| before.len()).sum();
+    if bytes == 0 {
         return Vec::new();
     }
-    let is_read =
-        read_all_here(read().map(|(start, before)| start..start + before.len()), &mut now);
-    let mut rest = &now[..];
+    if memory.len() < bytes {
+        memory.resize(bytes, 0);
+    }
+    let now = &mut memory[..bytes];
+    let is_read = read_all_here(read().map(|(start, before)| start..start + before.len()), now);
+    let mut rest = &*now;
     let mut is_same = |before: &[u8]| {
         let (now, behind) = rest.split_at(before.len());
         rest = behind;
@@ -652,7 +675,7 @@ impl CheckedWindow {
             let mut found = Vec::new();
             if has_binding() {
                 checker.complete_fetches(state, &is_one);
-                found = state.pending.complete(is_one);
+                found = state.pending.complete(self.own, is_one);
             }
             and(state);
             found

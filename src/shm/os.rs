@@ -4,12 +4,15 @@
 
 use super::copy::{ONE_STORE, copy, is_one_store};
 use super::segment::Mapping;
+use super::span::Span;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{
     FallocateFlags, FcntlArg, FdFlag, OFlag, SealFlag, fallocate, fcntl, open, posix_fallocate,
 };
+#[cfg(target_env = "gnu")]
+use nix::libc::{M_MMAP_MAX, M_TRIM_THRESHOLD};
 use nix::libc::{c_ulong, iovec, process_vm_readv, process_vm_writev};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -651,29 +654,49 @@ fn end_of_heap() -> usize {
     unsafe { nix::libc::sbrk(0) }.addr()
 }
 
-/// Whether this process's memory has these bytes at an address, if that can be known without the kernel.
+/// From now on the C library takes large blocks from its heap, too, and does not return them to the kernel: [`is_known_here`]
+/// knows them then.
+pub(crate) fn keep_large_blocks() {
+    #[cfg(target_env = "gnu")]
+    for (option, value) in [(M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, nix::libc::c_int::MAX)] {
+        // SAFETY: the library may be asked so at any time; one that does not know the option changes nothing.
+        unsafe { nix::libc::mallopt(option, value) };
+    }
+}
+
+/// Whether this process's memory has these bytes at an address, if that can be known without the kernel: in `part`, and in
+/// memory that the program keeps.
 ///
 /// A program that frees the memory in another thread at the same moment, or has taken the right to read it away, is wrong, and
-/// may end here by a signal. The C library returns memory of this heap to the kernel only from its end, and rarely.
-pub(crate) fn is_known_here(at: usize, bytes: &[u8]) -> bool {
+/// may end here by a signal. The C library returns memory of this heap to the kernel only from its end, and rarely, or not
+/// at all after [`keep_large_blocks`].
+pub(crate) fn is_known_here(at: usize, bytes: &[u8], part: Span) -> bool {
     static LASTING: OnceLock<LastingMemory> = OnceLock::new();
     let range = at..at.saturating_add(bytes.len());
-    // SAFETY: the memory stays mapped; `bytes` is a slice.
-    LASTING.get_or_init(LastingMemory::find).has(&range)
+    let is_in_part = at
+        .checked_sub(part.base().addr())
+        .is_some_and(|start| (start as u64).saturating_add(bytes.len() as u64) <= part.len());
+    // SAFETY: the memory stays mapped, as `part` does by its own obligation; `bytes` is a slice.
+    (is_in_part || LASTING.get_or_init(LastingMemory::find).has(&range))
         && unsafe { are_same(std::ptr::with_exposed_provenance(at), bytes.as_ptr(), bytes.len()) }
 }
 
 /// [`read_here`] of several runs that are not empty, one behind the other.
 pub(crate) fn read_all_here(runs: impl Iterator<Item = Range<usize>>, to: &mut [u8]) -> bool {
-    let mut rest = to;
-    let piece = |run: Range<usize>| {
-        let (own, behind) = std::mem::take(&mut rest).split_at_mut(run.len());
-        rest = behind;
-        let other = std::ptr::without_provenance_mut(run.start);
-        Piece { own: own.as_mut_ptr(), other, bytes: own.len() }
-    };
-    let pieces: Vec<_> = runs.map(piece).collect();
-    // SAFETY: 1. Each own piece is a part of `to`, and of no other one. 2. As in `read_here`, also of what lies between them.
+    let (start, mut at, mut pieces) = (to.as_mut_ptr(), 0, Vec::<Piece>::new());
+    for run in runs {
+        match pieces.last_mut() {
+            Some(last) if last.other.addr() + last.bytes == run.start => last.bytes += run.len(),
+            _ => pieces.push(Piece {
+                own: start.wrapping_add(at),
+                other: std::ptr::without_provenance_mut(run.start),
+                bytes: run.len(),
+            }),
+        }
+        at += run.len();
+    }
+    assert!(at <= to.len(), "runs of {at} bytes are read to {}", to.len());
+    // SAFETY: 1. The own pieces lie behind each other in `to`, as was just checked. 2. As in `read_here`, also of what lies between them.
     unsafe { Process::own().move_pieces(Direction::Get, &pieces) }.is_ok()
 }
 
@@ -1007,9 +1030,14 @@ mod tests {
     fn memory_that_stays_mapped_is_compared_without_the_kernel() {
         static CONSTANT: [u8; 3] = [1, 2, 3];
         let local = std::hint::black_box([4u8; 64]);
-        assert!(is_known_here(CONSTANT.as_ptr().addr(), &[1, 2, 3]));
-        assert!(!is_known_here(CONSTANT.as_ptr().addr(), &[1, 2, 4]));
-        assert!(!is_known_here(0, &[0]) && !is_known_here(usize::MAX - 1, &[0; 4]));
+        let none = Span::new(std::ptr::null_mut(), 0);
+        assert!(is_known_here(CONSTANT.as_ptr().addr(), &[1, 2, 3], none));
+        assert!(!is_known_here(CONSTANT.as_ptr().addr(), &[1, 2, 4], none));
+        assert!(!is_known_here(0, &[0], none) && !is_known_here(usize::MAX - 1, &[0; 4], none));
+        let mut boxed = vec![5u8; 8];
+        let part = Span::new(boxed.as_mut_ptr(), 8);
+        assert!(is_known_here(part.base().addr() + 4, &[5; 4], part));
+        assert!(!is_known_here(part.base().addr() + 4, &[4; 4], part));
         // Other tests move its end, but not so far. Nothing is read there.
         let start = end_of_heap() - (1 << 20);
         let heap = LastingMemory { program: 0..0, stack: 0..0, heap: start };

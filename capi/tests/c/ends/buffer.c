@@ -5,8 +5,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define LONG 100000
+
 static MPI_Win win;
-static int buffer[4] = {1, 2, 3, 4}, many[20000];
+static int *base, buffer[4] = {1, 2, 3, 4}, many[20000];
 
 static int is(const char *name, char **argv)
 {
@@ -31,6 +33,27 @@ static void too_early(char **argv)
     } else if (is("fetched", argv)) {
         MPI_Fetch_and_op(buffer + 1, buffer, MPI_INT, 1, 0, MPI_SUM, win); /* the fetch */
         MPI_Put(buffer, 1, MPI_INT, 1, 2, 1, MPI_INT, win);                /* puts what is fetched */
+    }
+}
+
+/* Of many pages, in memory of each kind. */
+static void too_early_in_long_ones(char **argv)
+{
+    if (is("long", argv)) {
+        int *block = calloc(LONG, sizeof(int));
+        MPI_Put(block, LONG, MPI_INT, 1, 0, LONG, MPI_INT, win); /* the long put */
+        block[70000] = 5;
+        MPI_Win_flush(1, win); /* the long put's flush */
+    } else if (is("mapped", argv)) {
+        int *block = mmap(NULL, LONG * sizeof(int), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        MPI_Put(block, LONG, MPI_INT, 1, 0, LONG, MPI_INT, win); /* the mapped put */
+        block[70000] = 5;
+        MPI_Win_flush(1, win); /* the mapped put's flush */
+    } else if (is("own", argv)) {
+        MPI_Put(base, LONG, MPI_INT, 1, 0, LONG, MPI_INT, win); /* the put of the own part */
+        base[70000] = 5;
+        MPI_Win_flush(1, win); /* flushes the own part */
     }
 }
 
@@ -87,10 +110,10 @@ static void in_time(char **argv)
 
 int main(int argc, char **argv)
 {
-    int rank, *base;
+    int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Win_allocate(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_allocate(LONG * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     if (is("fence", argv)) {
         MPI_Win_fence(0, win);
         if (rank == 0) {
@@ -102,6 +125,7 @@ int main(int argc, char **argv)
         MPI_Win_lock_all(0, win);
         if (rank == 0) {
             too_early(argv);
+            too_early_in_long_ones(argv);
             operations_of_one_element(argv);
             in_time(argv);
         }
