@@ -675,7 +675,7 @@ fn a_store_beside_a_put_is_found() {
 /// Cases of `ends/buffer.c`: the bytes, and both accesses with their lines.
 type EarlyUse = (&'static str, &'static str, [&'static str; 2], [&'static str; 2]);
 
-const EARLY: [EarlyUse; 12] = [
+const EARLY: [EarlyUse; 13] = [
     ("changed", "0 to 0", ["put at ", "store before flush at "], ["the put", "its flush"]),
     ("fence", "4 to 4", ["put at ", "store before fence at "], ["put in a fence", "ends */"]),
     ("read", "4 to 7", ["get at ", "put at "], ["the get", "puts the result"]),
@@ -692,6 +692,12 @@ const EARLY: [EarlyUse; 12] = [
     ),
     ("long", FAR, ["put at ", BEFORE], ["the long put *", "the long put's flush"]),
     ("mapped", FAR, ["put at ", BEFORE], ["the mapped put *", "the mapped put's flush"]),
+    (
+        "strided",
+        "140 to 140",
+        ["put at ", BEFORE],
+        ["the strided put *", "the strided put's flush"],
+    ),
     ("own", FAR, ["put at ", BEFORE], ["the put of the own part", "flushes the own part"]),
 ];
 const FAR: &str = "280000 to 280000";

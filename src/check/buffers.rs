@@ -195,8 +195,8 @@ enum PieceContents {
     None,
     /// A few bytes.
     Few([u8; FEW]),
-    /// Bytes of a run, from that one on.
-    OfRun(Arc<Vec<u8>>, u32),
+    /// Bytes of a copy, from that one on.
+    OfCopy(Arc<Vec<u8>>, u32),
 }
 
 impl PendingPiece {
@@ -206,7 +206,7 @@ impl PendingPiece {
         match &self.contents {
             PieceContents::None => None,
             PieceContents::Few(all) => Some(&all[..bytes]),
-            PieceContents::OfRun(run, at) => Some(&run[*at as usize..][..bytes]),
+            PieceContents::OfCopy(copy, at) => Some(&copy[*at as usize..][..bytes]),
         }
     }
 
@@ -369,20 +369,18 @@ impl PendingBuffers {
         }
     }
 
-    /// Remembers a run of bytes of a buffer, which the operation reads by instructions or by the kernel; returns whether all of
-    /// it is compared from now on.
+    /// Remembers a buffer, which operation `of` reads by instructions or by the kernel; returns whether all of it is compared from
+    /// now on.
     #[inline]
-    fn add(
-        &mut self,
-        (of, buffer): (u32, usize),
-        run: Range<usize>,
-        (is_written, by_instructions): (bool, bool),
-    ) -> bool {
-        if run.len() > FEW || self.pieces.len() >= MOST_PIECES {
-            return self.add_long((of, buffer), run, (is_written, by_instructions));
+    fn add(&mut self, of: u32, buffer: &OwnBuffer, by_instructions: bool) -> bool {
+        let Some(run) = buffer.only_run().filter(|run| run.len() <= FEW) else {
+            return self.add_long(of, buffer, by_instructions);
+        };
+        if self.pieces.len() >= MOST_PIECES {
+            return false;
         }
         let mut few = [0; FEW];
-        let contents = match is_written {
+        let contents = match buffer.is_written {
             true => PieceContents::None,
             false if read_run(&run, &mut few[..run.len()], by_instructions) => {
                 PieceContents::Few(few)
@@ -390,35 +388,34 @@ impl PendingBuffers {
             // A device's memory, which the kernel does not read.
             false => return false,
         };
-        self.add_piece((of, buffer), &run, contents);
+        self.add_piece((of, run.start), &run, contents);
         watch_buffer(&run);
         true
     }
 
+    /// The same of several runs, or of more bytes: all have one copy.
     #[inline(never)]
-    fn add_long(
-        &mut self,
-        (of, buffer): (u32, usize),
-        run: Range<usize>,
-        (is_written, by_instructions): (bool, bool),
-    ) -> bool {
-        let bytes_left = (MOST_PIECES - self.pieces.len().min(MOST_PIECES)) * PIECE;
-        let bytes = run.start..run.end.min(run.start.saturating_add(bytes_left));
-        let mut all = vec![0; if is_written { 0 } else { bytes.len() }];
-        if !is_written && !read_run(&bytes, &mut all, by_instructions) {
+    fn add_long(&mut self, of: u32, buffer: &OwnBuffer, by_instructions: bool) -> bool {
+        let runs = first_pieces(buffer.runs(), MOST_PIECES.saturating_sub(self.pieces.len()));
+        let bytes = bytes_of(runs.iter().cloned());
+        let mut all = vec![0; if buffer.is_written { 0 } else { bytes }];
+        if !buffer.is_written && !read_runs(&runs, &mut all, by_instructions) {
             // As above.
             return false;
         }
-        let all = Arc::new(all);
-        for piece in divided(&bytes) {
-            let contents = match is_written {
-                true => PieceContents::None,
-                false => PieceContents::OfRun(all.clone(), (piece.start - bytes.start) as u32),
-            };
-            self.add_piece((of, buffer), &piece, contents);
+        let (all, mut at) = (Arc::new(all), 0);
+        for run in &runs {
+            for piece in divided(run) {
+                let contents = match buffer.is_written {
+                    true => PieceContents::None,
+                    false => PieceContents::OfCopy(all.clone(), at),
+                };
+                at += piece.len() as u32;
+                self.add_piece((of, buffer.first.0), &piece, contents);
+            }
+            watch_buffer(run);
         }
-        watch_buffer(&bytes);
-        bytes == run
+        bytes == bytes_of(buffer.runs())
     }
 
     #[inline]
@@ -479,6 +476,33 @@ fn read_run(run: &Range<usize>, to: &mut [u8], by_instructions: bool) -> bool {
         }
         false => read_here(run.start, to),
     }
+}
+
+fn bytes_of(runs: impl Iterator<Item = Range<usize>>) -> usize {
+    runs.map(|run| run.len()).sum()
+}
+
+/// [`read_run`] of several runs, one behind the other.
+fn read_runs(runs: &[Range<usize>], to: &mut [u8], by_instructions: bool) -> bool {
+    if !by_instructions {
+        return read_all_here(runs.iter().cloned(), to);
+    }
+    let mut rest = to;
+    runs.iter().all(|run| {
+        let (copy, behind) = std::mem::take(&mut rest).split_at_mut(run.len());
+        rest = behind;
+        read_run(run, copy, true)
+    })
+}
+
+/// As much of some runs as lies in the first `most` pieces of them.
+fn first_pieces(runs: impl Iterator<Item = Range<usize>>, mut most: usize) -> Vec<Range<usize>> {
+    let first = runs.map_while(|run| {
+        let pieces = most.min(run.len().div_ceil(PIECE));
+        most -= pieces;
+        (pieces != 0).then(|| run.start..run.end.min(run.start + pieces * PIECE))
+    });
+    first.collect()
 }
 
 /// A piece of an operation that may have changed, from that address on.
@@ -562,12 +586,9 @@ impl CheckedWindow {
         }
         let number = pending.operations.begin(&of);
         for (_, buffer) in buffers.iter().enumerate().filter(|(at, _)| taken >> at & 1 == 0) {
-            let of = (number, buffer.first.0);
-            buffer.each_run(|run| {
-                if !pending.add(of, run, (buffer.is_written, by_instructions)) {
-                    checker.words.is_full.store(1);
-                }
-            });
+            if !pending.add(number, buffer, by_instructions) {
+                checker.words.is_full.store(1);
+            }
         }
         pending.operations.end(number);
         if found.is_empty() {

@@ -54,6 +54,14 @@ static void too_early_in_long_ones(char **argv)
         MPI_Put(base, LONG, MPI_INT, 1, 0, LONG, MPI_INT, win); /* the put of the own part */
         base[70000] = 5;
         MPI_Win_flush(1, win); /* flushes the own part */
+    } else if (is("strided", argv)) {
+        MPI_Datatype blocks;
+        MPI_Type_vector(3, 8, 16, MPI_INT, &blocks);
+        MPI_Type_commit(&blocks);
+        MPI_Put(many, 1, blocks, 1, 0, 24, MPI_INT, win); /* the strided put */
+        many[12] = many[35] = 5;
+        MPI_Type_free(&blocks);
+        MPI_Win_flush(1, win); /* the strided put's flush */
     }
 }
 
