@@ -369,8 +369,8 @@ impl PendingBuffers {
         }
     }
 
-    /// Remembers a buffer, which operation `of` reads by instructions or by the kernel; returns whether all of it is compared from
-    /// now on.
+    /// Remembers a buffer of operation `of`, which reads it by instructions or by the kernel, or writes it. Returns whether all of
+    /// it is compared from now on.
     #[inline]
     fn add(&mut self, of: u32, buffer: &OwnBuffer, by_instructions: bool) -> bool {
         let Some(run) = buffer.only_run().filter(|run| run.len() <= FEW) else {

@@ -1030,7 +1030,7 @@ mod tests {
     fn memory_that_stays_mapped_is_compared_without_the_kernel() {
         static CONSTANT: [u8; 3] = [1, 2, 3];
         let local = std::hint::black_box([4u8; 64]);
-        let none = Span::new(std::ptr::null_mut(), 0);
+        let none = Span::nothing();
         assert!(is_known_here(CONSTANT.as_ptr().addr(), &[1, 2, 3], none));
         assert!(!is_known_here(CONSTANT.as_ptr().addr(), &[1, 2, 4], none));
         assert!(!is_known_here(0, &[0], none) && !is_known_here(usize::MAX - 1, &[0; 4], none));
