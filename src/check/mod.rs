@@ -34,6 +34,7 @@ mod short;
 mod stores;
 mod threads;
 mod window;
+mod written;
 
 pub(crate) use assertions::{Asserted, EpochKind};
 pub(crate) use buffers::{OwnBuffer, OwnBuffers};

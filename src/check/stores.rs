@@ -25,6 +25,7 @@
 use super::report::{self, Conflict, FoundConflict};
 use super::shadow::{Accessing, BYTES, GRANULE_BYTES};
 use super::window::{AccessedBytes, ByteRun, CheckedWindow, GRANULES, whole_of};
+use super::written::WrittenPages;
 use super::{CheckState, CheckedAccess, Checker, threads};
 use crate::call::Call;
 use crate::prim::{Waiter, Word32, Word64, line_by_binding};
@@ -33,7 +34,7 @@ use crate::shm::{
 };
 use std::panic::Location;
 use std::ptr;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 /// Parts of more bytes are not compared.
 pub(super) const MOST_PART: u64 = 64 << 20;
@@ -259,8 +260,10 @@ impl CheckedWindow {
             return;
         }
         // If the job ends, so does the check.
+        let mut written = self.written_pages();
+        written.find();
         let _ = self.alone_at_own(waiter, || {
-            self.compare();
+            self.compare(&mut written);
             // Another rank may have ended it already.
             let _ = self.parts[self.rank as usize].state.compare_exchange(HIDDEN, LOOKED_FOR);
         });
@@ -290,19 +293,25 @@ impl CheckedWindow {
         overlaps
     }
 
-    /// What differs in this rank's part, which then is its copy. Under the locks of its pages.
-    fn compare(&self) -> Vec<StoredPage> {
-        let mut stored = Vec::new();
-        for (number, (page, head)) in self.own_pages().enumerate() {
+    /// What differs in pages of this rank's part, which then are their copies. Under the locks of its pages.
+    fn compare(&self, written: &mut WrittenPages) -> Vec<StoredPage> {
+        let (mut stored, pages, heads) =
+            (Vec::new(), self.pages_of(self.rank), self.heads_of(self.rank));
+        written.compare(|number| {
             // A thread that has come later than this one's rest.
-            if head.is_stale.load() != 0 {
-                continue;
+            if heads[number].is_stale.load() != 0 {
+                return false;
             }
-            if let Some(bits) = update_from(self.own, page, self.run_of(number)) {
-                stored.push(StoredPage { page: number, bits });
-            }
-        }
+            let differing = update_from(self.own, &pages[number], self.run_of(number));
+            let is_same = differing.is_none();
+            stored.extend(differing.map(|bits| StoredPage { page: number, bits }));
+            is_same
+        });
         stored
+    }
+
+    fn written_pages(&self) -> MutexGuard<'_, WrittenPages> {
+        self.written_pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the owner may rest.
@@ -676,9 +685,14 @@ impl Checker {
         // Another thread might store meanwhile.
         let rests = rests && windows.iter().any(|window| window.may_rest()) && is_only_thread();
         for window in windows.iter().filter(|window| !window.is_hidden(window.rank)) {
+            let mut written = window.written_pages();
+            let begins_to_rest = rests && window.may_rest();
+            if !written.find() && !begins_to_rest {
+                continue;
+            }
             let new = window.alone_at_own(waiter, || {
-                let stored = window.compare();
-                if rests && window.may_rest() {
+                let stored = window.compare(&mut written);
+                if begins_to_rest {
                     window.parts[window.rank as usize].rests.store(1);
                 }
                 if stored.is_empty() {

@@ -21,6 +21,7 @@ use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
 use super::shadow::{AHEAD, Accessing, BYTES, FEW, GRANULE_BYTES, Granule, Granules, MORE, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, divided, divided_by, mask_of};
+use super::written::WrittenPages;
 use super::{
     AccessKind, CallLine, CheckState, CheckedAccess, Checker, EpochKind, Holding, OwnBuffers,
 };
@@ -98,6 +99,7 @@ pub(crate) struct CheckedWindow {
     /// Fences of this rank.
     pub(super) fences: Word32,
     pub(super) latest_store: LatestStore,
+    pub(super) written_pages: Mutex<WrittenPages>,
     pub(super) late: LateAccesses,
     /// Whether this process takes part in barriers of all ranks.
     pub(super) takes_part: bool,
@@ -418,6 +420,7 @@ impl CheckedWindow {
             origins: segment.place_all(origins, ranks * ranks)?,
             fences: Word32::default(),
             latest_store: LatestStore::default(),
+            written_pages: Mutex::new(WrittenPages::new(of.own)),
             late: LateAccesses::default(),
             takes_part: of.takes_part,
             has_one_lock: segment.layout().is_separate,

@@ -62,8 +62,8 @@ pub(crate) use message::MessageWords;
 pub(crate) use notice::{NoticeBoard, Scope};
 pub(crate) use numa::has_several_nodes;
 pub(crate) use os::{
-    Direction, File, FileKind, Piece, PieceRun, Process, STAT_BYTES, admit, close_on_exec,
-    duplicate, has_more_rights, is_forked, is_gone, is_known_here, is_only_thread,
+    Direction, File, FileKind, Piece, PieceRun, Process, STAT_BYTES, TrackedMemory, admit,
+    close_on_exec, duplicate, has_more_rights, is_forked, is_gone, is_known_here, is_only_thread,
     keep_large_blocks, kill_this_process, largest_segment, nonce, notice_forks, own_user,
     page_size, peer_of, peer_of_number, read_all_here, read_here, spawn_deaf, stat_of,
     takes_output, thread_id, total_memory, write_here,

@@ -7,6 +7,12 @@ use super::segment::Mapping;
 use super::span::Span;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
+use linux_raw_sys::general::{
+    PAGE_IS_WRITTEN, UFFD_API, UFFD_FEATURE_WP_ASYNC, UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
+    UFFD_FEATURE_WP_UNPOPULATED, UFFD_USER_MODE_ONLY, UFFDIO_REGISTER_MODE_WP, page_region,
+    pm_scan_arg, uffdio_api, uffdio_range, uffdio_register, uffdio_writeprotect,
+};
+use linux_raw_sys::ioctl::{UFFDIO_API, UFFDIO_REGISTER, UFFDIO_UNREGISTER, UFFDIO_WRITEPROTECT};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{
     FallocateFlags, FcntlArg, FdFlag, OFlag, SealFlag, fallocate, fcntl, open, posix_fallocate,
@@ -20,6 +26,8 @@ use nix::sys::mman::{MmapAdvise, madvise, shm_open, shm_unlink};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::stat::Mode;
+use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
+use rustix::mm::{UserfaultfdFlags, userfaultfd};
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::mem::ManuallyDrop;
@@ -698,6 +706,133 @@ pub(crate) fn read_all_here(runs: impl Iterator<Item = Range<usize>>, to: &mut [
     assert!(at <= to.len(), "runs of {at} bytes are read to {}", to.len());
     // SAFETY: 1. The own pieces lie behind each other in `to`, as was just checked. 2. As in `read_here`, also of what lies between them.
     unsafe { Process::own().move_pieces(Direction::Get, &pieces) }.is_ok()
+}
+
+/// What the kernel offers to record which pages a process writes: since Linux 6.7, where a sandbox does not forbid it.
+struct WriteTracking {
+    /// Protects pages, and takes the protection away where one is written.
+    faults: OwnedFd,
+    /// Finds pages without protection.
+    pages: OwnedFd,
+}
+
+/// Makes the kernel work on `of`. Returns whether it has.
+///
+/// # Safety
+/// The argument is of the request's type, and what it names by address may be read and written.
+unsafe fn control<const REQUEST: Opcode, T>(of: &OwnedFd, argument: &mut T) -> bool {
+    // SAFETY: the caller's obligation.
+    let request = unsafe { Updater::<REQUEST, T>::new(argument) };
+    // SAFETY: the caller's obligation.
+    unsafe { ioctl(of, request) }.is_ok()
+}
+
+/// `UFFDIO_WRITEPROTECT_MODE_WP` of the kernel.
+const PROTECT: u64 = 1;
+/// `PAGEMAP_SCAN` of the kernel.
+const SCAN: Opcode = opcode::read_write::<pm_scan_arg>(b'f', 16);
+
+impl WriteTracking {
+    fn of_this_process() -> Option<&'static WriteTracking> {
+        static TRACKING: OnceLock<Option<WriteTracking>> = OnceLock::new();
+        TRACKING.get_or_init(WriteTracking::open).as_ref()
+    }
+
+    fn open() -> Option<WriteTracking> {
+        let user_mode_only = UserfaultfdFlags::from_bits_retain(UFFD_USER_MODE_ONLY);
+        // SAFETY: its pages are only protected in the way that the kernel ends by itself, without a handler of faults.
+        let faults = unsafe { userfaultfd(UserfaultfdFlags::CLOEXEC | user_mode_only) }.ok()?;
+        let features =
+            UFFD_FEATURE_WP_ASYNC | UFFD_FEATURE_WP_UNPOPULATED | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
+        let mut api = uffdio_api { api: UFFD_API.into(), features: features.into(), ioctls: 0 };
+        // SAFETY: the type of the request; it has no address.
+        let has_all = unsafe { control::<{ UFFDIO_API as Opcode }, _>(&faults, &mut api) };
+        let pages = std::fs::File::open("/proc/self/pagemap").ok()?.into();
+        has_all.then_some(WriteTracking { faults, pages })
+    }
+}
+
+/// Whole pages of this process's memory of which the kernel records which ones the process writes, by instructions or by
+/// system calls. Other processes that have mapped the same memory are not recorded.
+pub(crate) struct TrackedMemory {
+    tracking: &'static WriteTracking,
+    memory: uffdio_range,
+}
+
+impl TrackedMemory {
+    /// The whole pages of `span`, none of which is protected; `None` if the kernel does not record them.
+    pub(crate) fn new(span: Span) -> Option<TrackedMemory> {
+        let tracking = WriteTracking::of_this_process()?;
+        let (start, page) = (span.base().addr() as u64, page_size());
+        let memory = uffdio_range { start, len: span.len() / page * page };
+        let mode = UFFDIO_REGISTER_MODE_WP.into();
+        let mut register = uffdio_register { range: memory, mode, ioctls: 0 };
+        let is_registered = start % page == 0
+            // SAFETY: the type of the request. The memory stays as it is, and mapped by `span`'s obligation.
+            && unsafe { control::<{ UFFDIO_REGISTER as Opcode }, _>(&tracking.faults, &mut register) };
+        is_registered.then_some(TrackedMemory { tracking, memory })
+    }
+
+    /// The number of pages.
+    pub(crate) fn pages(&self) -> usize {
+        (self.memory.len / page_size()) as usize
+    }
+
+    fn range_of(&self, pages: &Range<usize>) -> uffdio_range {
+        let (page, first) = (page_size(), pages.start as u64);
+        uffdio_range { start: self.memory.start + first * page, len: pages.len() as u64 * page }
+    }
+
+    /// From now on a write to one of these pages is recorded, and takes its protection away. Returns whether that is so.
+    pub(crate) fn protect(&self, pages: &Range<usize>) -> bool {
+        let mut protect = uffdio_writeprotect { range: self.range_of(pages), mode: PROTECT };
+        let faults = &self.tracking.faults;
+        // SAFETY: the type of the request. The memory stays as it is.
+        unsafe { control::<{ UFFDIO_WRITEPROTECT as Opcode }, _>(faults, &mut protect) }
+    }
+
+    /// Calls `each` with runs of pages that are not protected. Of those that have never been, some may be missing. Returns
+    /// whether the kernel knows them.
+    pub(crate) fn unprotected(&self, mut each: impl FnMut(Range<usize>)) -> bool {
+        let (page, uffdio_range { start, len }) = (page_size(), self.memory);
+        let number = |address: u64| ((address - start) / page) as usize;
+        let (mut from, end) = (start, start + len);
+        while from < end {
+            let mut found = [page_region { start: 0, end: 0, categories: 0 }; 32];
+            let mut scan = pm_scan_arg {
+                size: size_of::<pm_scan_arg>() as u64,
+                flags: 0,
+                start: from,
+                end,
+                walk_end: 0,
+                vec: found.as_mut_ptr().expose_provenance() as u64,
+                vec_len: found.len() as u64,
+                max_pages: 0,
+                category_inverted: 0,
+                category_mask: PAGE_IS_WRITTEN.into(),
+                category_anyof_mask: 0,
+                return_mask: PAGE_IS_WRITTEN.into(),
+            };
+            // SAFETY: the type of the request; the kernel writes to `found` as many elements as that has.
+            let is_known = unsafe { control::<SCAN, _>(&self.tracking.pages, &mut scan) };
+            if !is_known || scan.walk_end <= from {
+                return false;
+            }
+            let found = found.iter().take_while(|region| region.end != 0);
+            found.for_each(|region| each(number(region.start)..number(region.end)));
+            from = scan.walk_end;
+        }
+        true
+    }
+}
+
+impl Drop for TrackedMemory {
+    fn drop(&mut self) {
+        // SAFETY: the type of the request. The memory stays as it is; some that is unmapped already is an error.
+        unsafe {
+            control::<{ UFFDIO_UNREGISTER as Opcode }, _>(&self.tracking.faults, &mut self.memory)
+        };
+    }
 }
 
 impl Process {

@@ -286,7 +286,8 @@ fn window(world: &Comm, own: Own, bytes: u64) -> Win {
     }
 }
 
-fn all(own: Own, bytes: u64) {
+/// All cases in windows of that many bytes a rank, each after some barriers.
+fn all(own: Own, bytes: u64, barriers: usize) {
     let outcome = job(2, &["--check=report"], |world| {
         let (mut faults, mut cases, mut raised, mut before) = (Vec::new(), 0, [0; 2], 0);
         let pairs = || KINDS.iter().flat_map(|kind| [8, 12].map(|at| (*kind, at)));
@@ -295,6 +296,7 @@ fn all(own: Own, bytes: u64) {
                 pairs().flat_map(|pair| [false, true].map(|first| (pair, first)))
             {
                 let win = window(world, own, bytes);
+                (0..barriers).for_each(|_| world.barrier().expect("all ranks live"));
                 let case = Case { world, win, kind, at, store_first, raised };
                 case.run(between);
                 case.win.free().expect("no epoch is open");
@@ -318,35 +320,47 @@ fn all(own: Own, bytes: u64) {
 
 #[test]
 fn stores_to_allocated_memory() {
-    all(Own::Known, 64);
+    all(Own::Known, 64, 0);
 }
 
 #[test]
 fn stores_to_memory_that_was_hidden() {
-    all(Own::Hidden, 64);
+    all(Own::Hidden, 64, 0);
 }
 
 #[test]
 fn stores_to_private_memory() {
-    all(Own::Private, 64);
+    all(Own::Private, 64, 0);
 }
 
 /// Their owner rests in barriers and fences.
 #[test]
 fn stores_to_long_parts() {
-    all(Own::Known, 100 << 10);
+    all(Own::Known, 100 << 10, 0);
 }
 
 /// Likewise, once the program has asked for the address.
 #[test]
 fn stores_to_long_parts_that_were_hidden() {
-    all(Own::Hidden, 100 << 10);
+    all(Own::Hidden, 100 << 10, 0);
 }
 
 /// Likewise.
 #[test]
 fn stores_to_long_parts_of_private_memory() {
-    all(Own::Private, 100 << 10);
+    all(Own::Private, 100 << 10, 0);
+}
+
+/// The owner has compared their pages so often that the kernel then records the writes to them, where it can.
+#[test]
+fn stores_to_quiet_parts() {
+    all(Own::Known, 100 << 10, 5);
+}
+
+/// Likewise.
+#[test]
+fn stores_to_quiet_parts_of_private_memory() {
+    all(Own::Private, 100 << 10, 5);
 }
 
 /// Operations on no rank are nothing, and those on a rank that the window does not have fail, in windows of equal parts and
