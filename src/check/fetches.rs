@@ -3,6 +3,7 @@
 //! Python that is when the operation is complete in this process.
 
 use super::buffers::PendingKey;
+use super::observed::ObservedAccumulate;
 use super::requests::latest_request;
 use super::{CheckState, Checker, learn};
 use crate::prim::{Word64, has_binding};
@@ -12,6 +13,7 @@ use crate::sync::clock;
 pub(super) struct PendingFetch {
     of: Option<PendingKey>,
     clock: Vec<u64>,
+    observed: Vec<ObservedAccumulate>,
 }
 
 impl Checker {
@@ -20,16 +22,19 @@ impl Checker {
         &self,
         (window, target): (u64, u32),
         all: impl Iterator<Item = &'w [Word64]>,
+        observed: Vec<ObservedAccumulate>,
     ) {
         // Late operations take effect when they are complete.
         if !has_binding() || self.is_late {
-            return self.merge(all);
+            self.merge(all);
+            return self.with_state(|state| self.have_seen(state, observed.into_iter()));
         }
         let (fetches, width) = (&mut self.state().fetches, self.width());
         let of = PendingKey { window, target, request: latest_request() };
         let find = |of: Option<PendingKey>| fetches.iter().position(|fetch| fetch.of == of);
         let at = find(Some(of)).or_else(|| find(None)).unwrap_or_else(|| {
-            fetches.push(PendingFetch { of: None, clock: vec![0; self.clocks()] });
+            let (clock, observed) = (vec![0; self.clocks()], Vec::new());
+            fetches.push(PendingFetch { of: None, clock, observed });
             fetches.len() - 1
         });
         let fetch = &mut fetches[at];
@@ -38,6 +43,7 @@ impl Checker {
         }
         let clock = &mut fetch.clock[..width];
         all.for_each(|words| clock::merge(clock, words, |_, _| ()));
+        fetch.observed.extend(observed);
     }
 
     /// The results of some operations are the program's.
@@ -48,11 +54,14 @@ impl Checker {
     ) {
         let (row, width) = (self.row(self.rank), self.width());
         let CheckState { fetches, threads, .. } = state;
+        let mut seen = Vec::new();
         for fetch in fetches.iter_mut().filter(|fetch| fetch.of.as_ref().is_some_and(&is_one)) {
             fetch.of = None;
             threads.merge_numbers(&fetch.clock[..width], |number, other| {
                 learn(&row[number], other);
             });
+            seen.append(&mut fetch.observed);
         }
+        self.have_seen(state, seen.into_iter());
     }
 }

@@ -22,6 +22,7 @@ mod fetches;
 mod late;
 mod locks;
 mod nocheck;
+mod observed;
 mod own;
 mod recent;
 mod recovery;
@@ -558,7 +559,10 @@ impl Checker {
         let address = line.address(access).filter(|_| !access.call.has_request());
         let call = RecentCall { at: address.unwrap_or_default(), slot, window, target, what };
         match state.recent.find(&call).filter(|_| address.is_some()) {
-            Some(number) => Some(number),
+            Some(number) => {
+                self.accesses_again(number);
+                Some(number)
+            }
             None => self.operation_of((state, waiter), (&call, at), access, line),
         }
     }
@@ -579,6 +583,7 @@ impl Checker {
         let key = OpenKey { slot, window, target, site, what, request };
         let open = if access.kind.is_local() { &state.open_local } else { &state.open };
         if let Some(number) = open.find(&key) {
+            self.accesses_again(number);
             if is_alike {
                 state.recent.add(*call, number);
             }

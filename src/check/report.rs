@@ -535,6 +535,12 @@ pub(super) fn record(
     found: &[FoundConflict],
     clock: &[u64],
 ) -> Vec<Conflict> {
+    // What lies in several granules has been seen in one of them at most.
+    let is_seen = |one: &&FoundConflict| {
+        one.finding == Finding::Conflict
+            && one.times == 1
+            && checker.is_seen(one.number, &one.bytes, clock)
+    };
     let new = |one: &FoundConflict| {
         let operations = [one.number, number].map(|at| checker.operation_at(at));
         let pair = operations.map(|of| (of.site.load(), of.what.load()));
@@ -553,7 +559,7 @@ pub(super) fn record(
         };
         Some(publish(checker, words, of, reason, &one.bytes))
     };
-    found.iter().filter_map(new).collect()
+    found.iter().filter(|one| !is_seen(one)).filter_map(new).collect()
 }
 
 /// The slots of the threads that have done both; of one rank with one thread none is named.

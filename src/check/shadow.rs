@@ -200,6 +200,18 @@ fn number_of(entry: u32) -> u32 {
     entry >> NUMBER_SHIFT
 }
 
+/// The operations that have accessed some of the bytes `mask` of a granule.
+pub(super) fn entries_with<'c>(
+    checker: &'c Checker,
+    granule: Granule<'_>,
+    mask: u32,
+) -> impl Iterator<Item = u32> + use<'c> {
+    let words = granule.entries();
+    let chained = chain_of(words).into_iter().flat_map(|first| chained(checker, first));
+    let all = words.into_iter().chain(chained);
+    all.filter(move |entry| entry & mask != 0).map(number_of)
+}
+
 /// The chain of a granule with these words.
 fn chain_of(words: Entries) -> Option<u32> {
     (words[LAST] != 0 && words[LAST] & BYTES == 0).then(|| number_of(words[LAST]))

@@ -781,9 +781,10 @@ impl CheckedWindow {
         }
     }
 
-    /// This rank has fetched elements of the target by an accumulate.
+    /// This rank has fetched elements of the target by an accumulate. Under the lock of their pages.
     pub(crate) fn fetched(&self, checker: &Checker, target: u32, part: ByteRun) {
-        checker.fetched((self.block, target), self.elements(target, part));
+        let observed = checker.with_state(|state| self.observe((checker, state), target, part));
+        checker.fetched((self.block, target), self.elements(target, part), observed);
     }
 
     /// It has read elements by an atomic operation of its language, which acquires.

@@ -66,7 +66,9 @@ pub(crate) struct OperationWords {
     pub(crate) is_settled: Word32,
     /// 1 if a word of [`MoreOperationWords`] may not be zero.
     has_more: Word32,
-    _unused: [Word32; 2],
+    /// 1 if another rank has fetched an element after it, by an accumulate.
+    is_observed: Word32,
+    _unused: Word32,
 }
 
 /// What few operations have.
@@ -80,11 +82,22 @@ pub(crate) struct MoreOperationWords {
     /// While it is open: how many of its entries no shadow has yet. Only its rank reads and changes it, at most accesses: it is
     /// not on the line that other ranks read at theirs.
     held: Word32,
-    _unused: Word32,
+    /// The element that another rank has fetched after it, by a number that is not zero; that rank; and its stamp from which
+    /// on it has seen the element, zero before.
+    observed_by: Word32,
+    observed: Word64,
+    seen_since: Word64,
 }
 
 impl MoreOperationWords {
     pub(crate) const OTHERS: usize = 4;
+
+    /// The rank of the job that has observed the element has seen it, since that stamp of its own.
+    pub(crate) fn have_seen(&self, element: u64, (rank, since): (u32, u64)) {
+        if self.observed.load() == element && self.observed_by.load() == rank {
+            self.seen_since.store(since);
+        }
+    }
 }
 
 impl OperationWords {
@@ -134,6 +147,42 @@ impl OperationWords {
         more.public.load()
     }
 
+    /// A rank fetches an element after it. Returns whether none has fetched one before. Under the lock of the element's page.
+    pub(crate) fn is_observed_first(
+        &self,
+        more: &MoreOperationWords,
+        (rank, element): (u32, u64),
+    ) -> bool {
+        let is_first = self.is_observed.compare_exchange(0, 1).is_ok();
+        if is_first {
+            more.seen_since.store(0);
+            more.observed_by.store(rank);
+            more.observed.store(element);
+        }
+        is_first
+    }
+
+    /// Whether a rank has fetched an element after it.
+    #[inline]
+    pub(crate) fn is_observed(&self) -> bool {
+        self.is_observed.load() != 0
+    }
+
+    /// That counts no more.
+    #[cold]
+    pub(crate) fn forget_observed(&self, more: &MoreOperationWords) {
+        more.observed.store(0);
+        more.seen_since.store(0);
+        self.is_observed.store(0);
+    }
+
+    /// The element that a rank has seen, that rank, and its stamp then.
+    pub(crate) fn seen(&self, more: &MoreOperationWords) -> Option<(u64, u32, u64)> {
+        let since = more.seen_since.load();
+        let is_seen = self.is_observed() && since != 0;
+        is_seen.then(|| (more.observed.load(), more.observed_by.load(), since))
+    }
+
     /// It is open, and has entries that [`OperationWords::take_held`] takes, besides another one.
     pub(crate) fn hold(&self, more: &MoreOperationWords) {
         self.entries.store(1 + Self::HELD);
@@ -163,6 +212,9 @@ impl OperationWords {
         more.held.store(0);
         self.completed.store(0);
         self.is_settled.store(0);
+        if self.is_observed() {
+            self.forget_observed(more);
+        }
         if self.has_more.load() != 0 {
             more.completed_by_others.iter().for_each(|stamp| stamp.store(0));
             more.public.store(0);

@@ -15,6 +15,7 @@ mod generated;
 mod late;
 #[cfg(feature = "test-hooks")]
 mod nocheck;
+mod observed;
 #[cfg(feature = "test-hooks")]
 mod oracle;
 #[cfg(feature = "test-hooks")]

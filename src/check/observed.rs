@@ -1,0 +1,108 @@
+//! Accumulates whose effect a rank has seen, before their own rank completes them.
+//!
+//! A rank that fetches an element by an accumulate finds there what an accumulate of another rank has left. That rank has
+//! begun it before, and needs no further call for its effect, so it is complete at this element (MPI-4.1 §12.7: an update
+//! must be complete at the target before other accesses) for all that is ordered behind the fetch. A queue lock works so: a
+//! rank learns by a fetch who waits for it, and later stores to the word.
+//!
+//! 1. That holds only if the rank did not know otherwise that the accumulate was issued. If it did, as by a message that came
+//!    without a flush before, the fetch may also miss the accumulate, in another library.
+//! 2. The operation has one such element: the first one. It has none any more if its rank accesses by it once more, because
+//!    that access was not seen.
+//! 3. The separate memory model has two copies of the element, so nothing is observed there.
+
+use super::shadow::{GRANULE_BYTES, entries_with};
+use super::stores::mask_of;
+use super::window::{ByteRun, CheckedWindow};
+use super::{AccessKind, CheckState, Checker, threads};
+use crate::shm::OperationWords;
+use std::ops::Range;
+
+/// An accumulate that a fetch of this rank has found.
+pub(super) struct ObservedAccumulate {
+    number: u32,
+    /// [`OperationWords::issued`]: the record may be another operation's by now.
+    issued: u64,
+    element: u64,
+}
+
+/// The bytes of a granule, as a number that is not zero.
+fn element(granule: u64, mask: u32) -> u64 {
+    granule << 8 | u64::from(mask)
+}
+
+impl CheckedWindow {
+    /// This rank fetches bytes of a granule of the target. Under the lock of the page, behind those accumulates that it finds.
+    pub(super) fn observe(
+        &self,
+        (checker, state): (&Checker, &CheckState),
+        target: u32,
+        part: ByteRun,
+    ) -> Vec<ObservedAccumulate> {
+        let number = part.start / GRANULE_BYTES;
+        let mask = mask_of(number, part);
+        let Some(granule) = self.granule(target, number).filter(|_| !checker.is_separate) else {
+            return Vec::new();
+        };
+        let is_new = |number: &u32| {
+            let operation = checker.operation_at(*number);
+            let rank = operation.rank.load();
+            let is_known =
+                |stamp| threads::knows(state.threads.clock(), (rank, checker.ranks), stamp);
+            // A late operation takes effect when it is complete.
+            let has_effect = || operation.completions(checker.more_at(*number)).next().is_some();
+            rank != checker.rank
+                && (!checker.is_late || has_effect())
+                && AccessKind::of_word((operation.what.load() >> 8) as u8) == AccessKind::Update
+                && !is_known(operation.issued.load())
+        };
+        let observe = |found: u32| {
+            let (operation, element) = (checker.operation_at(found), element(number, mask));
+            let issued = operation.issued.load();
+            let is_first =
+                operation.is_observed_first(checker.more_at(found), (checker.rank, element));
+            is_first.then_some(ObservedAccumulate { number: found, issued, element })
+        };
+        entries_with(checker, granule, mask).filter(is_new).filter_map(observe).collect()
+    }
+}
+
+impl Checker {
+    /// The results of fetches are the program's: it has seen these accumulates.
+    pub(super) fn have_seen(
+        &self,
+        state: &mut CheckState,
+        all: impl Iterator<Item = ObservedAccumulate>,
+    ) {
+        for ObservedAccumulate { number, issued, element } in all {
+            let operation = self.operation_at(number);
+            if operation.issued.load() == issued {
+                let by = (self.rank, self.stamp(&mut state.threads));
+                self.more_at(number).have_seen(element, by);
+            }
+        }
+    }
+
+    /// Whether these bytes of an operation's target, which lie in one granule, are complete there for who knows `clock`,
+    /// because a rank has seen them.
+    pub(super) fn is_seen(&self, number: u32, bytes: &Range<u64>, clock: &[u64]) -> bool {
+        let operation = self.operation_at(number);
+        let granule = bytes.start / GRANULE_BYTES;
+        let part = ByteRun { start: bytes.start, bytes: bytes.end - bytes.start };
+        let mask = u64::from(mask_of(granule, part));
+        operation.seen(self.more_at(number)).is_some_and(|(element, rank, since)| {
+            element >> 8 == granule
+                && mask & !element == 0
+                && threads::knows(clock, (rank, self.ranks), since)
+        })
+    }
+
+    /// An open operation accesses its target once more.
+    #[inline]
+    pub(super) fn accesses_again(&self, number: u32) {
+        let operation: &OperationWords = self.operation_at(number);
+        if operation.is_observed() {
+            operation.forget_observed(self.more_at(number));
+        }
+    }
+}
