@@ -4,7 +4,6 @@
 //! `rmarun -n 4 --example heat -- --verify --output heat.png`
 
 mod band;
-mod picture;
 
 use band::{Band, relaxed, rows_of};
 use clap::{Parser, ValueEnum};

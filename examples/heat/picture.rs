@@ -7,8 +7,11 @@ use std::path::Path;
 
 /// A rectangle of temperatures, row by row.
 pub struct Field {
+    /// Its height.
     pub rows: usize,
+    /// Its width.
     pub columns: usize,
+    /// As many as both together, from 0 to 1.
     pub cells: Vec<f64>,
 }
 
@@ -82,6 +85,7 @@ pub struct Output<'a> {
 }
 
 impl Output<'_> {
+    /// An empty file.
     pub fn create(path: &Path) -> Result<Output<'_>, Failure> {
         let file = File::create(path).map_err(|error| fault("cannot write", path, &error))?;
         Ok(Output { path, file })

@@ -25,7 +25,7 @@ fn program(example: &str) -> PathBuf {
     let program = profile.join("examples").join(example);
     assert!(
         program.exists(),
-        "{program:?} is missing: run 'cargo build -p examples --examples' first"
+        "{program:?} is missing: run 'cargo build -p examples -p heat --examples' first"
     );
     program
 }

@@ -171,7 +171,7 @@ fn example(name: &str) -> String {
     let program = profile.join("examples").join(name);
     assert!(
         program.exists(),
-        "{program:?} is missing: run 'cargo build -p examples --examples' first"
+        "{program:?} is missing: run 'cargo build -p examples -p heat --examples' first"
     );
     program.to_str().expect("the path is text").to_owned()
 }

@@ -36,7 +36,7 @@ fn example(name: &str) -> PathBuf {
     let program = profile.join("examples").join(name);
     assert!(
         program.exists(),
-        "{program:?} is missing: run 'cargo build -p examples --examples' first"
+        "{program:?} is missing: run 'cargo build -p examples -p heat --examples' first"
     );
     program
 }
