@@ -787,6 +787,16 @@ fn find_accesses(program: &Path) {
     }
 }
 
+/// A rank that has fetched what another one's accumulate has left may store there.
+#[test]
+fn a_queue_lock_has_no_conflicts() {
+    let source = Path::new(SOURCES).join("ends/queue_lock.c");
+    for program in compiled_with_race("rmacc", &["-O1"], &source) {
+        let output = under_rmarun_with(&["--check"], 4, &program);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+}
+
 /// Atomic operations of each size do what they should.
 #[test]
 fn atomic_operations_are_those_of_c() {

@@ -3,7 +3,7 @@
 //! Python that is when the operation is complete in this process.
 
 use super::buffers::PendingKey;
-use super::observed::ObservedAccumulate;
+use super::observed::{ObservedAccumulate, address};
 use super::requests::latest_request;
 use super::{CheckState, Checker, learn};
 use crate::prim::{Word64, has_binding};
@@ -13,6 +13,8 @@ use crate::sync::clock;
 pub(super) struct PendingFetch {
     of: Option<PendingKey>,
     clock: Vec<u64>,
+    /// Where that was published, as of [`Announcements`]; zero if it is the sum of several clocks.
+    at: usize,
     observed: Vec<ObservedAccumulate>,
 }
 
@@ -26,7 +28,11 @@ impl Checker {
     ) {
         // Late operations take effect when they are complete.
         if !has_binding() || self.is_late {
-            self.merge(all);
+            for at in all {
+                self.merge_announced(at, |announced, number, learnt| {
+                    announced.by_fetch(address(at), number, learnt);
+                });
+            }
             return self.with_state(|state| self.have_seen(state, observed.into_iter()));
         }
         let (fetches, width) = (&mut self.state().fetches, self.width());
@@ -34,15 +40,20 @@ impl Checker {
         let find = |of: Option<PendingKey>| fetches.iter().position(|fetch| fetch.of == of);
         let at = find(Some(of)).or_else(|| find(None)).unwrap_or_else(|| {
             let (clock, observed) = (vec![0; self.clocks()], Vec::new());
-            fetches.push(PendingFetch { of: None, clock, observed });
+            fetches.push(PendingFetch { of: None, clock, at: 0, observed });
             fetches.len() - 1
         });
         let fetch = &mut fetches[at];
-        if fetch.of.replace(of).is_none() {
+        let is_first = fetch.of.replace(of).is_none();
+        if is_first {
             fetch.clock.fill(0);
         }
-        let clock = &mut fetch.clock[..width];
-        all.for_each(|words| clock::merge(clock, words, |_, _| ()));
+        let PendingFetch { clock, at, .. } = fetch;
+        for (count, words) in all.enumerate() {
+            clock::merge(&mut clock[..width], words, |_, _| ());
+            let is_only = is_first && count == 0 || *at == address(words);
+            *at = if is_only { address(words) } else { 0 };
+        }
         fetch.observed.extend(observed);
     }
 
@@ -53,12 +64,13 @@ impl Checker {
         is_one: impl Fn(&PendingKey) -> bool,
     ) {
         let (row, width) = (self.row(self.rank), self.width());
-        let CheckState { fetches, threads, .. } = state;
+        let CheckState { fetches, threads, announced, .. } = state;
         let mut seen = Vec::new();
         for fetch in fetches.iter_mut().filter(|fetch| fetch.of.as_ref().is_some_and(&is_one)) {
             fetch.of = None;
-            threads.merge_numbers(&fetch.clock[..width], |number, other| {
-                learn(&row[number], other);
+            threads.merge_numbers(&fetch.clock[..width], |number, learnt| {
+                learn(&row[number], learnt.end);
+                announced.by_fetch(fetch.at, number, learnt);
             });
             seen.append(&mut fetch.observed);
         }

@@ -62,6 +62,7 @@ use crate::sync::clock;
 use recent::{OpenOperations, RecentCall, RecentOperations};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
+use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -186,6 +187,8 @@ struct CheckState {
     pending: buffers::PendingBuffers,
     /// Blocks of the segment, each for the clock of a message.
     clock_blocks: Vec<u64>,
+    /// What this rank knows of the others' clocks by what it may have read alone.
+    announced: observed::Announcements,
     /// What operations have fetched that are not complete in this process.
     fetches: Vec<fetches::PendingFetch>,
     /// Those that the program has a request of.
@@ -254,6 +257,7 @@ impl Checker {
             windows: Vec::new(),
             pending: buffers::PendingBuffers::default(),
             clock_blocks: Vec::new(),
+            announced: observed::Announcements::default(),
             fetches: Vec::new(),
             requests: requests::OpenRequests::default(),
             attached: Vec::new(),
@@ -374,8 +378,23 @@ impl Checker {
         let (row, width) = (self.row(self.rank), self.width());
         self.with_state(|state| {
             for at in all {
-                state.threads.merge(at, width, |number, other| learn(&row[number], other));
+                state.threads.merge(at, width, |number, learnt| learn(&row[number], learnt.end));
             }
+        });
+    }
+
+    /// [`Checker::merge`], of which this rank knows `by` what it learns it. One of [`observed::Announcements`].
+    fn merge_announced(
+        &self,
+        at: &[Word64],
+        mut announce: impl FnMut(&mut observed::Announcements, usize, Range<u64>),
+    ) {
+        let (row, width) = (self.row(self.rank), self.width());
+        self.with_state(|CheckState { threads, announced, .. }| {
+            threads.merge(at, width, |number, learnt| {
+                learn(&row[number], learnt.end);
+                announce(announced, number, learnt);
+            });
         });
     }
 

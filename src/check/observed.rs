@@ -6,7 +6,8 @@
 //! rank learns by a fetch who waits for it, and later stores to the word.
 //!
 //! 1. That holds only if the rank did not know otherwise that the accumulate was issued. If it did, as by a message that came
-//!    without a flush before, the fetch may also miss the accumulate, in another library.
+//!    without a flush before, the fetch may also miss the accumulate, in another library. What it may know by what it has read
+//!    is not otherwise: by a fetch whose element has the same clock, and by `MPI_Win_sync`, after which loads may see the element.
 //! 2. The operation has one such element: the first one. It has none any more if its rank accesses by it once more, because
 //!    that access was not seen.
 //! 3. The separate memory model has two copies of the element, so nothing is observed there.
@@ -15,6 +16,7 @@ use super::shadow::{GRANULE_BYTES, entries_with};
 use super::stores::mask_of;
 use super::window::{ByteRun, CheckedWindow};
 use super::{AccessKind, CheckState, Checker, threads};
+use crate::prim::Word64;
 use crate::shm::OperationWords;
 use std::ops::Range;
 
@@ -24,6 +26,57 @@ pub(super) struct ObservedAccumulate {
     /// [`OperationWords::issued`]: the record may be another operation's by now.
     issued: u64,
     element: u64,
+}
+
+/// What a rank knows of the others' clocks only because it may have read what they have left in memory: for each number of a clock
+/// the latest such range, which begins behind its first value.
+#[derive(Default)]
+pub(super) struct Announcements {
+    by_sync: Vec<AnnouncedRange>,
+    by_fetch: Vec<AnnouncedRange>,
+}
+
+#[derive(Clone, Default)]
+struct AnnouncedRange {
+    numbers: Range<u64>,
+    /// Where it was published: the address of a clock.
+    at: usize,
+}
+
+/// Of the words of a clock, which no other clock has.
+pub(super) fn address(clock: &[Word64]) -> usize {
+    clock.as_ptr().addr()
+}
+
+impl Announcements {
+    pub(super) fn by_sync(&mut self, at: usize, number: usize, learnt: Range<u64>) {
+        Self::add(&mut self.by_sync, at, number, learnt);
+    }
+
+    pub(super) fn by_fetch(&mut self, at: usize, number: usize, learnt: Range<u64>) {
+        Self::add(&mut self.by_fetch, at, number, learnt);
+    }
+
+    fn add(all: &mut Vec<AnnouncedRange>, at: usize, number: usize, learnt: Range<u64>) {
+        if all.len() <= number {
+            all.resize(number + 1, AnnouncedRange::default());
+        }
+        let latest = &mut all[number];
+        let goes_on = latest.at == at && latest.numbers.end == learnt.start;
+        let start = if goes_on { latest.numbers.start } else { learnt.start };
+        *latest = AnnouncedRange { numbers: start..learnt.end, at };
+    }
+
+    /// Whether a value of a number is known so alone, of an element with that clock in a part with that one for what is seen.
+    fn has(&self, (number, value): (usize, u64), element: &[Word64], part: &[Word64]) -> bool {
+        let has = |all: &[AnnouncedRange], at: &[Word64]| {
+            all.get(number).is_some_and(|latest| {
+                let Range { start, end } = latest.numbers;
+                latest.at == address(at) && start < value && value <= end
+            })
+        };
+        has(&self.by_fetch, element) || has(&self.by_sync, part)
+    }
 }
 
 /// The bytes of a granule, as a number that is not zero.
@@ -44,17 +97,19 @@ impl CheckedWindow {
         let Some(granule) = self.granule(target, number).filter(|_| !checker.is_separate) else {
             return Vec::new();
         };
+        let [element_clock, part_clock] = self.clocks_of_element(target, part);
         let is_new = |number: &u32| {
             let operation = checker.operation_at(*number);
             let rank = operation.rank.load();
-            let is_known =
-                |stamp| threads::knows(state.threads.clock(), (rank, checker.ranks), stamp);
+            let (at, issued) = threads::required((rank, checker.ranks), operation.issued.load());
+            let is_announced = || state.announced.has((at, issued), element_clock, part_clock);
+            let is_known = state.threads.clock().get(at).is_none_or(|known| issued <= *known);
             // A late operation takes effect when it is complete.
             let has_effect = || operation.completions(checker.more_at(*number)).next().is_some();
             rank != checker.rank
                 && (!checker.is_late || has_effect())
                 && AccessKind::of_word((operation.what.load() >> 8) as u8) == AccessKind::Update
-                && !is_known(operation.issued.load())
+                && (!is_known || is_announced())
         };
         let observe = |found: u32| {
             let (operation, element) = (checker.operation_at(found), element(number, mask));

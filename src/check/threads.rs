@@ -15,6 +15,7 @@ use crate::sync::clock;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::ops::Range;
 use std::sync::{OnceLock, Weak};
 
 /// Where a stamp has the slot.
@@ -264,12 +265,12 @@ impl Threads {
         &mut self,
         words: &[Word64],
         width: usize,
-        mut learn: impl FnMut(usize, u64),
+        mut learn: impl FnMut(usize, Range<u64>),
     ) {
         let (clock, mut grows) = (&mut self.all[self.current].clock[..width], false);
-        clock::merge(clock, words, |number, other| {
+        clock::merge(clock, words, |number, learnt| {
             grows = true;
-            learn(number, other);
+            learn(number, learnt);
         });
         if grows {
             self.learns();
@@ -278,13 +279,17 @@ impl Threads {
 
     /// The same of the first numbers of another clock.
     #[inline]
-    pub(super) fn merge_numbers(&mut self, other: &[u64], mut learn: impl FnMut(usize, u64)) {
+    pub(super) fn merge_numbers(
+        &mut self,
+        other: &[u64],
+        mut learn: impl FnMut(usize, Range<u64>),
+    ) {
         let (clock, mut grows) = (&mut self.all[self.current].clock, false);
         for (number, (known, other)) in clock.iter_mut().zip(other).enumerate() {
             if *known < *other {
+                learn(number, *known..*other);
                 *known = *other;
                 grows = true;
-                learn(number, *other);
             }
         }
         if grows {

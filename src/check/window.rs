@@ -17,6 +17,7 @@ use super::assertions::LatestStore;
 use super::attached::{AddressSpace, AttachedParts};
 use super::buffers::PendingKey;
 use super::late::LateAccesses;
+use super::observed::address;
 use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
 use super::shadow::{AHEAD, Accessing, BYTES, FEW, GRANULE_BYTES, Granule, Granules, MORE, WORDS};
@@ -740,7 +741,10 @@ impl CheckedWindow {
     /// This rank makes the two copies of its part the same (`MPI_Win_sync`).
     pub(crate) fn synced(&self, checker: &Checker) {
         self.published(checker);
-        self.noticed(checker, self.rank);
+        let at = self.of_target(self.rank, OfTarget::Rung);
+        checker.merge_announced(at, |announced, number, learnt| {
+            announced.by_sync(address(at), number, learnt);
+        });
         self.seen(checker);
     }
 
@@ -808,6 +812,12 @@ impl CheckedWindow {
     }
 
     /// The clocks of elements.
+    /// The clock of the first element, and that of what may be seen in the part.
+    pub(super) fn clocks_of_element(&self, target: u32, part: ByteRun) -> [&[Word64]; 2] {
+        let which = [element_of(part.start), OfTarget::Rung as usize];
+        which.map(|which| self.clock_of(target, which))
+    }
+
     fn elements(&self, target: u32, part: ByteRun) -> impl Iterator<Item = &[Word64]> {
         elements(part).map(move |which| self.clock_of(target, which))
     }

@@ -3,6 +3,7 @@
 //! releases others, and merged after their own.
 
 use crate::prim::{Fault, Word64, planted};
+use std::ops::Range;
 
 /// Publishes a clock to words that no other rank writes.
 pub fn publish(words: &[Word64], clock: &[u64]) {
@@ -37,13 +38,13 @@ pub fn raise_one(word: &Word64, value: u64) {
     }
 }
 
-/// Merges the words into a clock. Calls `learn` with the number of each entry that grows, and its value.
-pub fn merge(clock: &mut [u64], words: &[Word64], mut learn: impl FnMut(usize, u64)) {
+/// Merges the words into a clock. Calls `learn` with the number of each entry that grows, and its values before and now.
+pub fn merge(clock: &mut [u64], words: &[Word64], mut learn: impl FnMut(usize, Range<u64>)) {
     for (at, (clock, word)) in clock.iter_mut().zip(words).enumerate() {
         let other = word.load();
         if other > *clock {
+            learn(at, *clock..other);
             *clock = other;
-            learn(at, other);
         }
     }
 }

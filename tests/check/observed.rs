@@ -13,6 +13,8 @@ enum Case {
     Fetches,
     /// Rank 1 has flushed before, which rank 0 does not know.
     FetchesComplete,
+    /// After win_sync, which makes known what a load of the element may see.
+    SyncsAndFetches,
     FetchesAndUpdates,
     Swaps,
     /// By a get_accumulate of two elements.
@@ -33,9 +35,10 @@ enum Case {
 
 use Case::*;
 
-const CASES: [(Case, bool); 12] = [
+const CASES: [(Case, bool); 13] = [
     (Fetches, true),
     (FetchesComplete, true),
+    (SyncsAndFetches, true),
     (FetchesAndUpdates, true),
     (Swaps, true),
     (FetchesBoth, true),
@@ -91,6 +94,9 @@ impl Run<'_> {
         match self.case {
             KnowsBefore => self.world.barrier().expect("all ranks live"),
             _ => self.wait(0),
+        }
+        if self.case == SyncsAndFetches {
+            self.win.sync();
         }
         self.fetch();
         self.win.flush(Rank(0)).expect("lock_all is held");
