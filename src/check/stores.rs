@@ -259,9 +259,9 @@ impl CheckedWindow {
         if !self.is_hidden(self.rank) {
             return;
         }
-        // If the job ends, so does the check.
         let mut written = self.written_pages();
         written.find();
+        // If the job ends, so does the check.
         let _ = self.alone_at_own(waiter, || {
             self.compare(&mut written);
             // Another rank may have ended it already.
