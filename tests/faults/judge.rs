@@ -210,6 +210,9 @@ fn place(site: &str, action: &str) -> &'static str {
         // Also where a thread takes its turn at a window that it looks at or drops.
         "ShardAnnounce" | "ShardLook" | "ShardWithdraw" | "ShardWithdrawn" => "",
         "AttachPost" | "AttachPre" => " in attach| in detach",
+        // Also in the thread that writes what others put to private memory. It makes no calls.
+        site if site.starts_with("Message") && exits => "",
+        site if site.starts_with("Message") => " in | outside the library; ",
         _ => " in ",
     }
 }
