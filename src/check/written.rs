@@ -12,7 +12,7 @@ use std::ops::Range;
 /// A part of fewer bytes is compared sooner than the kernel reports.
 const LEAST: u64 = 64 << 10;
 /// Comparisons without a difference before a page is protected: at first, and at most.
-const PATIENCE: (u8, u8) = (2, 64);
+const PATIENCE: (u8, u8) = (2, 128);
 
 /// The pages of this rank's part.
 pub(super) struct WrittenPages {
@@ -64,7 +64,9 @@ impl WrittenPages {
             self.begin();
         }
         let histories = &mut self.histories;
-        if let Some(tracked) = &self.tracked {
+        if let Some(tracked) = &self.tracked
+            && histories.iter().any(|of| of.is_protected)
+        {
             let mut found = |pages: Range<usize>| {
                 histories[pages].iter_mut().for_each(PageHistory::found);
             };
