@@ -3,7 +3,7 @@
 //! Python that is when the operation is complete in this process.
 
 use super::buffers::PendingKey;
-use super::observed::{ObservedAccumulate, address};
+use super::observed::{Announcements, ObservedAccumulate, address};
 use super::requests::latest_request;
 use super::{CheckState, Checker, learn};
 use crate::prim::{Word64, has_binding};
@@ -13,7 +13,7 @@ use crate::sync::clock;
 pub(super) struct PendingFetch {
     of: Option<PendingKey>,
     clock: Vec<u64>,
-    /// Where that was published, as of [`Announcements`]; zero if it is the sum of several clocks.
+    /// The address of the one clock in the segment that it comes from; zero if there are several.
     at: usize,
     observed: Vec<ObservedAccumulate>,
 }
@@ -29,9 +29,7 @@ impl Checker {
         // Late operations take effect when they are complete.
         if !has_binding() || self.is_late {
             for at in all {
-                self.merge_announced(at, |announced, number, learnt| {
-                    announced.by_fetch(address(at), number, learnt);
-                });
+                self.merge_announced(at, Announcements::by_fetch);
             }
             return self.with_state(|state| self.have_seen(state, observed.into_iter()));
         }

@@ -383,17 +383,17 @@ impl Checker {
         });
     }
 
-    /// [`Checker::merge`], of which this rank knows `by` what it learns it. One of [`observed::Announcements`].
+    /// [`Checker::merge`] of the words of one clock, which also records what this rank learns as an announcement.
     fn merge_announced(
         &self,
         at: &[Word64],
-        mut announce: impl FnMut(&mut observed::Announcements, usize, Range<u64>),
+        announce: fn(&mut observed::Announcements, usize, usize, Range<u64>),
     ) {
         let (row, width) = (self.row(self.rank), self.width());
         self.with_state(|CheckState { threads, announced, .. }| {
             threads.merge(at, width, |number, learnt| {
                 learn(&row[number], learnt.end);
-                announce(announced, number, learnt);
+                announce(announced, observed::address(at), number, learnt);
             });
         });
     }

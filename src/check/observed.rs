@@ -1,15 +1,15 @@
 //! Accumulates whose effect a rank has seen, before their own rank completes them.
 //!
 //! A rank that fetches an element by an accumulate finds there what an accumulate of another rank has left. That rank has
-//! begun it before, and needs no further call for its effect, so it is complete at this element (MPI-4.1 §12.7: an update
-//! must be complete at the target before other accesses) for all that is ordered behind the fetch. A queue lock works so: a
+//! begun it before, and needs no further call for its effect. So it counts as complete at the target (MPI-4.1 §12.3), at this
+//! element, for all that is ordered behind the fetch. A queue lock works so: a
 //! rank learns by a fetch who waits for it, and later stores to the word.
 //!
 //! 1. That holds only if the rank did not know otherwise that the accumulate was issued. If it did, as by a message that came
 //!    without a flush before, the fetch may also miss the accumulate, in another library. What it may know by what it has read
 //!    is not otherwise: by a fetch whose element has the same clock, and by `MPI_Win_sync`, after which loads may see the element.
-//! 2. The operation has one such element: the first one. It has none any more if its rank accesses by it once more, because
-//!    that access was not seen.
+//! 2. An operation has at most one such element: the first one that is fetched. It has none any more once its rank accesses the
+//!    target by the same operation again, because that access was not seen.
 //! 3. The separate memory model has two copies of the element, so nothing is observed there.
 
 use super::shadow::{GRANULE_BYTES, entries_with};
@@ -28,8 +28,8 @@ pub(super) struct ObservedAccumulate {
     element: u64,
 }
 
-/// What a rank knows of the others' clocks only because it may have read what they have left in memory: for each number of a clock
-/// the latest such range, which begins behind its first value.
+/// What a rank has learned of the others' clocks only by reading memory: for each number of its clock the latest values that it
+/// has learned so.
 #[derive(Default)]
 pub(super) struct Announcements {
     by_sync: Vec<AnnouncedRange>,
@@ -38,12 +38,13 @@ pub(super) struct Announcements {
 
 #[derive(Clone, Default)]
 struct AnnouncedRange {
+    /// The value known before, and the latest one.
     numbers: Range<u64>,
-    /// Where it was published: the address of a clock.
+    /// The address of the clock that it was learned from.
     at: usize,
 }
 
-/// Of the words of a clock, which no other clock has.
+/// The address of a clock's words, by which it differs from others.
 pub(super) fn address(clock: &[Word64]) -> usize {
     clock.as_ptr().addr()
 }
@@ -67,7 +68,7 @@ impl Announcements {
         *latest = AnnouncedRange { numbers: start..learnt.end, at };
     }
 
-    /// Whether a value of a number is known so alone, of an element with that clock in a part with that one for what is seen.
+    /// Whether a value of a number is known only by a fetch from the clock `element`, or by a sync from the clock `part`.
     fn has(&self, (number, value): (usize, u64), element: &[Word64], part: &[Word64]) -> bool {
         let has = |all: &[AnnouncedRange], at: &[Word64]| {
             all.get(number).is_some_and(|latest| {
@@ -157,7 +158,7 @@ impl Checker {
     pub(super) fn accesses_again(&self, number: u32) {
         let operation: &OperationWords = self.operation_at(number);
         if operation.is_observed() {
-            operation.forget_observed(self.more_at(number));
+            operation.forget_observed();
         }
     }
 }

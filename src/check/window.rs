@@ -17,7 +17,7 @@ use super::assertions::LatestStore;
 use super::attached::{AddressSpace, AttachedParts};
 use super::buffers::PendingKey;
 use super::late::LateAccesses;
-use super::observed::address;
+use super::observed::Announcements;
 use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
 use super::shadow::{AHEAD, Accessing, BYTES, FEW, GRANULE_BYTES, Granule, Granules, MORE, WORDS};
@@ -742,9 +742,7 @@ impl CheckedWindow {
     pub(crate) fn synced(&self, checker: &Checker) {
         self.published(checker);
         let at = self.of_target(self.rank, OfTarget::Rung);
-        checker.merge_announced(at, |announced, number, learnt| {
-            announced.by_sync(address(at), number, learnt);
-        });
+        checker.merge_announced(at, Announcements::by_sync);
         self.seen(checker);
     }
 

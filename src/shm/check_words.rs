@@ -66,8 +66,8 @@ pub(crate) struct OperationWords {
     pub(crate) is_settled: Word32,
     /// 1 if a word of [`MoreOperationWords`] may not be zero.
     has_more: Word32,
-    /// 1 if another rank has fetched an element after it, by an accumulate.
-    is_observed: Word32,
+    /// 1 if another rank has fetched an element after it, by an accumulate; 2 if that counts no more.
+    observation: Word32,
     _unused: Word32,
 }
 
@@ -153,7 +153,7 @@ impl OperationWords {
         more: &MoreOperationWords,
         (rank, element): (u32, u64),
     ) -> bool {
-        let is_first = self.is_observed.compare_exchange(0, 1).is_ok();
+        let is_first = self.observation.compare_exchange(0, 1).is_ok();
         if is_first {
             more.seen_since.store(0);
             more.observed_by.store(rank);
@@ -165,15 +165,13 @@ impl OperationWords {
     /// Whether a rank has fetched an element after it.
     #[inline]
     pub(crate) fn is_observed(&self) -> bool {
-        self.is_observed.load() != 0
+        self.observation.load() == 1
     }
 
-    /// That counts no more.
+    /// That counts no more, nor does a later fetch: the rank that has fetched may store its stamp at this moment.
     #[cold]
-    pub(crate) fn forget_observed(&self, more: &MoreOperationWords) {
-        more.observed.store(0);
-        more.seen_since.store(0);
-        self.is_observed.store(0);
+    pub(crate) fn forget_observed(&self) {
+        self.observation.store(2);
     }
 
     /// The element that a rank has seen, that rank, and its stamp then.
@@ -212,8 +210,9 @@ impl OperationWords {
         more.held.store(0);
         self.completed.store(0);
         self.is_settled.store(0);
-        if self.is_observed() {
-            self.forget_observed(more);
+        if self.observation.load() != 0 {
+            more.observed.store(0);
+            self.observation.store(0);
         }
         if self.has_more.load() != 0 {
             more.completed_by_others.iter().for_each(|stamp| stamp.store(0));

@@ -278,7 +278,11 @@ fn window(world: &Comm, own: Own, bytes: u64) -> Win {
             win
         }
         Own::Private => {
-            let memory: &'static mut [u64] = vec![0; bytes as usize / 8].leak();
+            const PAGE: usize = 4096;
+            // A long part begins at a page, so that the kernel can record writes to it.
+            let memory: &'static mut [u64] = vec![0; bytes as usize / 8 + PAGE / 8].leak();
+            let skipped = memory.as_ptr().align_offset(if bytes < PAGE as u64 { 8 } else { PAGE });
+            let memory = &mut memory[skipped..][..bytes as usize / 8];
             // SAFETY: the memory lives as long as the process, and is used through the window's base alone.
             let exposed = unsafe { ExposedBytes::new(memory.as_mut_ptr().cast(), bytes) };
             WindowOptions::new().create_bytes(world, exposed, 1).expect("the memory lives")
