@@ -307,7 +307,9 @@ impl<T> Slot<T> {
             return None;
         }
         // SAFETY: the slot has an object, which is not written while it is used (invariant 3).
-        unsafe { (*self.object.get()).as_ref() }
+        let object = unsafe { &*self.object.get() };
+        // SAFETY: it is not `None` (invariant 2).
+        Some(unsafe { object.as_ref().unwrap_unchecked() })
     }
 }
 

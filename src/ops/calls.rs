@@ -886,7 +886,7 @@ impl Win {
                 log.notified(self.calls.context().object(counter), number);
             }
             // The operation's MEM_SYNC comes first, as that of a flush would.
-            self.ring([target.0]);
+            self.ring(target.0);
         }
         Ok(())
     }

@@ -88,6 +88,14 @@ pub fn mem_sync_of_all(site: Site) -> bool {
     machine::mem_sync_of_all(site)
 }
 
+/// Runs `f` on a path that is taken seldom. The compiler takes the call for one that changes no register, so that the other
+/// paths save none for it. If `f` panics, the process ends.
+#[cold]
+#[inline(always)]
+pub fn cold_call<R>(f: impl FnOnce() -> R) -> R {
+    machine::cold_call(f)
+}
+
 /// Marks the place of a PROC_SYNC for the recorder and for delay points; no code natively.
 #[inline(always)]
 pub fn proc_sync(what: ProcSync) {

@@ -140,6 +140,11 @@ pub(super) fn mem_sync_of_all(site: Site) -> bool {
     true
 }
 
+/// A model has no registers.
+pub(super) fn cold_call<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
 /// A model has no clock.
 pub fn monotonic() -> u64 {
     0

@@ -307,6 +307,11 @@ pub(super) fn mem_sync_of_all(site: Site) -> bool {
     done
 }
 
+#[inline(always)]
+pub(super) fn cold_call<R>(f: impl FnOnce() -> R) -> R {
+    processor::cold_call(f)
+}
+
 /// The time on CLOCK_MONOTONIC after `bound`.
 fn after(bound: Duration) -> futex::Timespec {
     let now = rustix::time::clock_gettime(ClockId::Monotonic);

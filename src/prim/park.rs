@@ -17,7 +17,8 @@
 //! ranks (ParkBarrier, `prim/processor.rs`), and the release is a plain store ([`ParkWord::release_and_wake`]).
 
 use super::{
-    FailedWord, Fault, Site, Word32, machine::FutexWord, mem_sync, mem_sync_of_all, planted,
+    FailedWord, Fault, Site, Word32, cold_call, machine::FutexWord, mem_sync, mem_sync_of_all,
+    planted,
 };
 use std::time::Duration;
 
@@ -137,12 +138,11 @@ impl ParkWord {
         mem_sync(Site::ParkWaker);
         for (word, count) in words {
             if word.sleepers.load() != 0 {
-                word.nudge_sleepers(count);
+                cold_call(move || word.nudge_sleepers(count));
             }
         }
     }
 
-    #[cold]
     fn nudge_sleepers(&self, count: u32) {
         let value = self.load();
         let nudged = value.wrapping_add(1);

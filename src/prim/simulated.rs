@@ -376,6 +376,10 @@ pub(super) fn mem_sync(site: Site) {
 /// It stands beside a read-modify-write, which is a fence.
 pub(super) fn mem_sync_beside(_: Site) {}
 
+pub(super) fn cold_call<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
 pub(super) fn mem_sync_of_all(_: Site) -> bool {
     if is_running() {
         take_turn();

@@ -6,16 +6,16 @@
 //! ordinary mutex. The first of them revokes the bias for good, as a bulk update does. It becomes the
 //! holder, executes the kernel's barrier, and waits until the preferred thread is not announced.
 //!
-//! 1. Only the thread whose number is in `preferred` announces itself. The word changes once, to
+//! 1. Only the thread whose control block is in `preferred` announces itself. The word changes once, to
 //!    `NO_THREAD`, under the mutex, by a holder while no thread is announced.
-//! 2. A thread that is announced, has seen no holder, and is still preferred has exclusive access:
-//!    another thread first revokes the bias, and revocation waits for the withdrawal. A thread that
-//!    has seen the last holder leave finds that it is not preferred any more.
-//! 3. A number passes from a thread that ends to one that begins, and the bias with it.
+//! 2. A thread that is announced and has seen an open shard has exclusive access: another thread first
+//!    revokes the bias, and revocation waits for the withdrawal. It leaves the shard closed, which admits
+//!    no announcement. No thread reopens it: that takes single updates by a holder, which are not made here.
+//! 3. A control block passes from a thread that ends to one that begins, and the bias with it. The C library
+//!    gives it away after the first has ended, under a lock.
 #![allow(unsafe_code, reason = "lends what the mutex guards")]
 
-use super::thread;
-use crate::prim::{Backoff, FailedWord, Waiter, Word32};
+use crate::prim::{Backoff, FailedWord, Waiter, Word64, cold_call, thread_block};
 use crate::sync::RobustExclusion;
 use crate::sync::shards::{self, Announced, Common, RankAnnouncements, Shard};
 use std::cell::UnsafeCell;
@@ -24,8 +24,8 @@ use std::ops::{Deref, DerefMut};
 use std::slice::from_ref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// No thread is preferred. Larger than the numbers of threads.
-const NO_THREAD: u32 = 1 << 16;
+/// No thread is preferred.
+const NO_THREAD: u64 = 0;
 
 /// A value and the mutex that guards it, which may be biased: the thread that makes it then executes no locked instruction
 /// to lock it, until another thread does, which waits for a barrier of all processors of the job.
@@ -42,8 +42,8 @@ const NO_THREAD: u32 = 1 << 16;
 /// # });
 /// ```
 pub struct BiasedMutex<T> {
-    /// The number of the preferred thread.
-    preferred: Word32,
+    /// The control block of the preferred thread.
+    preferred: Word64,
     /// The announcement of the preferred thread.
     announcements: [RankAnnouncements; 1],
     slot: RobustExclusion,
@@ -86,8 +86,8 @@ impl<T> BiasedMutex<T> {
     /// A mutex biased to this thread if `is_biased`, which needs this process to take part in the
     /// barriers of all ranks: [`Universe::may_prefer`](crate::Universe::may_prefer).
     pub fn new(value: T, is_biased: bool) -> BiasedMutex<T> {
-        let preferred = Word32::default();
-        preferred.store(if is_biased { own() } else { NO_THREAD });
+        let preferred = Word64::default();
+        preferred.store(if is_biased { thread_block() as u64 } else { NO_THREAD });
         let (announcements, slot) = Default::default();
         BiasedMutex {
             preferred,
@@ -133,13 +133,11 @@ impl<T> BiasedMutex<T> {
                 announced.withdraw();
                 Some(done)
             }
-            None => self.give_up(),
+            None => cold_call(move || self.give_up()),
         }
     }
 
-    /// Withdraws the announcement of this thread, apart from the path on which `f` has a result.
-    #[cold]
-    #[inline(never)]
+    /// Withdraws the announcement of this thread.
     fn give_up<R>(&self) -> Option<R> {
         // An announcement that is made twice is one.
         if let Some(announced) = self.announce() {
@@ -150,16 +148,10 @@ impl<T> BiasedMutex<T> {
 
     #[inline(always)]
     fn announce(&self) -> Option<Announcement<'_>> {
-        let preferred = self.preferred.load();
-        if !thread::has_number(preferred as usize) {
+        if !self.is_biased_here() {
             return None;
         }
-        let announced = shards::announce(self.announcements[0].announcement(0)?, self.shard())?;
-        if self.preferred.load() != preferred {
-            announced.withdraw();
-            return None;
-        }
-        Some(announced)
+        shards::announce(self.announcements[0].announcement(0)?, self.shard())
     }
 
     #[inline(always)]
@@ -169,7 +161,7 @@ impl<T> BiasedMutex<T> {
 
     #[inline(always)]
     fn is_biased_here(&self) -> bool {
-        thread::has_number(self.preferred.load() as usize)
+        self.preferred.load() == thread_block() as u64
     }
 
     #[cold]
@@ -208,11 +200,6 @@ impl<T> fmt::Debug for BiasedMutex<T> {
             .field("preferred", &self.preferred.load())
             .finish_non_exhaustive()
     }
-}
-
-/// The number of this thread, if it has one.
-fn own() -> u32 {
-    u32::try_from(thread::ask()).map_or(NO_THREAD, |number| number.min(NO_THREAD))
 }
 
 impl<T> Deref for BiasedGuard<'_, T> {

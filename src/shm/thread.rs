@@ -1,7 +1,7 @@
 //! A small number for each thread of this process: the index of its own words in the segment (record of
 //! writes, announcement). A process is one rank.
 
-use crate::prim::{Word64, thread_block};
+use crate::prim::{Word64, cold_call, thread_block};
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -48,16 +48,7 @@ pub(super) fn number() -> usize {
     if cfg!(not(feature = "shared-library")) {
         return NUMBER.get();
     }
-    if FIRST.load() == thread_block() as u64 { 0 } else { other_number() }
-}
-
-/// Whether that is the number of this thread, which is most often 0.
-#[inline(always)]
-pub(super) fn has_number(number: usize) -> bool {
-    if cfg!(not(feature = "shared-library")) {
-        return NUMBER.get() == number;
-    }
-    number == 0 && FIRST.load() == thread_block() as u64 || other_number() == number
+    if FIRST.load() == thread_block() as u64 { 0 } else { cold_call(other_number) }
 }
 
 /// The number of a thread, in a function of its own: otherwise the compiler asks for the variable before the comparison.

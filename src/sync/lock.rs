@@ -33,7 +33,8 @@ use super::Line;
 use super::lock_state::{LockSide, LockState, MOST_INSIDE, Queueing, has_passed};
 use super::queue::QueueNode;
 use crate::prim::{
-    Contention, Fault, JobFailed, ParkWord, Site, Waiter, Word32, Word64, mem_sync, planted,
+    Contention, Fault, JobFailed, ParkWord, Site, Waiter, Word32, Word64, cold_call, mem_sync,
+    planted,
 };
 
 /// The words of one lock: state, tail and owner on one line, the words of the waiters on another.
@@ -139,7 +140,7 @@ impl LockWords {
         let before = self.count(side, -1);
         if before.inside(side.index()) == 1 {
             match before.has_waiters() {
-                true => self.admit_next(side),
+                true => cold_call(move || self.admit_next(side)),
                 false => self.nudge(side),
             }
         }
@@ -147,7 +148,6 @@ impl LockWords {
 
     /// The last rank of `side` has left: admits queued ranks, unless one that has entered meanwhile is in
     /// their way, which does it when it leaves.
-    #[inline(never)]
     fn admit_next(&self, side: LockSide) {
         let mut state = self.state();
         while let Some((admitted, n)) = state.next(side) {
@@ -302,13 +302,12 @@ impl LockWords {
         let state = self.state();
         let left = state.with_inside(side.index(), -1);
         if state.has_waiters() || self.exchange(state, left).is_err() {
-            return self.leave_among_others(side);
+            return cold_call(move || self.leave_among_others(side));
         }
         self.nudge(side);
     }
 
     /// Slow path of [`LockWords::leave`] by an exclusive holder: ranks queue, or enter at the same time.
-    #[inline(never)]
     fn leave_among_others(&self, side: LockSide) {
         let mut state = self.state();
         let admitted = loop {

@@ -282,7 +282,7 @@ impl LockAllWords {
     }
 
     /// Leaves after [`LockAllWords::enter_right`].
-    #[inline]
+    #[inline(never)]
     pub(super) fn leave_right(&self) {
         self.lock.leave(LockSide::RightShared);
     }

@@ -179,6 +179,7 @@ fn granted_to(target: &LockWords, locker: &Locker<'_, '_>, queued: bool, is_alon
 }
 
 /// `MPI_Win_lock` with NOCHECK: the MEM_SYNC without the PROC_SYNC.
+#[inline]
 pub fn lock_nocheck() {
     // Observes what the holders published that the caller knows to have left; pairs with their
     // UnlockPre. Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.
@@ -234,6 +235,7 @@ fn released() {
 }
 
 /// `MPI_Win_unlock` of a NOCHECK lock: the MEM_SYNC without the PROC_SYNC.
+#[inline]
 pub fn unlock_nocheck() {
     // Publishes this holder's accesses; pairs with LockPost of later holders.
     // Fails without it: models/lock.rs, by loom_tests/tests/mutants.rs.

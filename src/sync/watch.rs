@@ -30,6 +30,14 @@ use crate::prim::{Fault, JobFailed, ParkWord, Site, Waiter, Word32, mem_sync, pl
 #[derive(Default)]
 pub struct Watchers(Line<Word32>);
 
+impl Watchers {
+    /// Whether there are any.
+    #[inline(always)]
+    pub fn are_there(&self) -> bool {
+        self.0.0.load() != 0
+    }
+}
+
 /// How often the memory of one rank has changed while the window had a watcher, modulo 2³².
 #[repr(C)]
 #[derive(Default)]
@@ -108,7 +116,7 @@ impl Drop for Watching<'_> {
 /// The caller has just executed a MEM_SYNC after its stores, as a full barrier. Never blocks.
 #[inline]
 pub fn ring<'a>(watchers: &Watchers, bells: impl IntoIterator<Item = &'a Bell>) {
-    if watchers.0.0.load() != 0 {
+    if watchers.are_there() {
         ring_all(bells);
     }
 }

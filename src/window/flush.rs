@@ -21,11 +21,13 @@ pub(super) fn flush(calls: &Calls, transport: &Transport, target: Rank) -> Resul
 /// The fast path of [`flush`]: whether it is done. If not, it has changed nothing.
 #[inline(always)]
 pub(super) fn try_flush(calls: &Calls, transport: &Transport, target: Rank) -> bool {
-    let is_usual = target.index() < transport.flushable && calls.epochs.may_flush(target.0).is_ok();
+    let is_usual = target.index() < transport.flushable && calls.epochs.is_locked(target.0);
     if is_usual {
         let in_call = calls.try_operation(Call::Flush, target, 0);
-        transport.flush_reached(target);
+        sync::flush();
         in_call.end();
+        // Last: an ordinary call, after which nothing is needed.
+        transport.ring(target.0);
     }
     is_usual
 }
@@ -100,7 +102,7 @@ pub(super) fn sync(calls: &Calls, transport: &Transport) {
     match calls.flavour() {
         // Its stores may have gone to any part.
         Flavour::Shared => transport.ring_all(),
-        _ => transport.ring([calls.rank().0]),
+        _ => transport.ring(calls.rank().0),
     }
 }
 
@@ -119,13 +121,13 @@ impl Transport {
     #[inline(always)]
     pub(super) fn flush_reached(&self, target: Rank) {
         sync::flush();
-        self.ring([target.0]);
+        self.ring(target.0);
     }
 
     /// [`Transport::flush_reached`] directly after a read-modify-write of an element of the target.
     #[inline(always)]
     pub(super) fn flush_updated(&self, target: Rank) {
         sync::flush_beside();
-        self.ring([target.0]);
+        self.ring(target.0);
     }
 }

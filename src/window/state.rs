@@ -16,7 +16,7 @@
 
 use super::grant::{AccessState, Grant};
 use super::refusal::{Check, Refusal};
-use crate::prim::Word32;
+use crate::prim::{Word32, cold_call};
 use crate::sync::LockType;
 
 /// This rank's epochs on one window.
@@ -104,7 +104,7 @@ impl Epochs {
 
     #[inline]
     fn may_begin(&self) -> Check {
-        if self.is_idle() { Ok(()) } else { Err(self.refusal()) }
+        if self.is_idle() { Ok(()) } else { Err(cold_call(move || self.refusal())) }
     }
 
     #[inline]
@@ -196,20 +196,18 @@ impl Epochs {
         }
     }
 
+    /// Whether [`Epochs::may_flush`] allows it.
     #[inline(always)]
-    pub(crate) fn may_flush(&self, target: u32) -> Check {
+    pub(crate) fn is_locked(&self, target: u32) -> bool {
         let is_locked = || self.grants.get(target as usize).is_some_and(Grant::is_lock);
-        if self.access.load() >= AccessState::ALL || is_locked() {
-            return Ok(());
-        }
-        Err(self.no_flush())
+        self.access.load() >= AccessState::ALL || is_locked()
     }
 
-    #[cold]
-    fn no_flush(&self) -> Refusal {
+    pub(crate) fn may_flush(&self, target: u32) -> Check {
         match self.access() {
-            AccessState::Locked { .. } => Refusal::NotLocked,
-            _ => self.refusal(),
+            _ if self.is_locked(target) => Ok(()),
+            AccessState::Locked { .. } => Err(Refusal::NotLocked),
+            _ => Err(self.refusal()),
         }
     }
 

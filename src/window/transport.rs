@@ -14,7 +14,7 @@ use crate::check::{CheckedWindow, Checker, Frequency};
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Rank;
-use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
+use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32, cold_call};
 use crate::shm::{BiasedMutex, Placed, PlacedSlice};
 use crate::sync::{
     self, Arrivals, Barrier, FenceKind, LockSide, Locker, OwnNode, PostSlot, QueueNode, Queueing,
@@ -89,10 +89,24 @@ impl Transport {
         self.opened.load().checked_sub(1)
     }
 
-    /// Wakes the ranks that wait for a change of the part of one of `ranks`; a number that is no rank has
-    /// no part. Called after the MEM_SYNC that follows the change.
+    /// Wakes the ranks that wait for a change of the part of `rank`; a number that is no rank has no part. Called after
+    /// the MEM_SYNC that follows the change.
     #[inline(always)]
-    pub(super) fn ring(&self, ranks: impl IntoIterator<Item = u32>) {
+    pub(super) fn ring(&self, rank: u32) {
+        if self.words.watchers.are_there() {
+            self.ring_slowly(rank);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ring_slowly(&self, rank: u32) {
+        self.ring_each([rank]);
+    }
+
+    /// [`Transport::ring`] for the parts of some ranks.
+    #[inline]
+    pub(super) fn ring_each(&self, ranks: impl IntoIterator<Item = u32>) {
         let bells = ranks.into_iter().filter_map(|rank| Some(&self.ranks.get(rank as usize)?.bell));
         watch::ring(&self.words.watchers, bells);
     }
@@ -325,7 +339,7 @@ impl Transport {
             }
         }
         sync::complete(targets.iter().map(|target| &self.words_of(*target).pscw));
-        self.ring(targets.iter().copied());
+        self.ring_each(targets.iter().copied());
         Ok(())
     }
 
@@ -487,15 +501,16 @@ impl Transport {
         } else if nocheck {
             sync::unlock_nocheck();
         } else if self.node.is_held() {
-            self.release_queued(own, target, held);
+            cold_call(move || self.release_queued(own, target, held));
         } else {
             sync::unlock(&self.words.lock_all, &words.lock, held);
         }
-        self.ring([target.0]);
+        if self.words.watchers.are_there() {
+            cold_call(move || self.ring_slowly(target.0));
+        }
     }
 
     /// [`Transport::release`] while this rank holds some lock through its node.
-    #[cold]
     fn release_queued(&self, own: Rank, target: Rank, held: LockType) {
         let node_of = |rank| self.words_of(rank).lock.node();
         let locker = self.locker(own.0, target.0, &node_of);

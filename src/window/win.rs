@@ -772,11 +772,10 @@ impl Win {
         self.sync.transport.flush_updated(target);
     }
 
-    /// Notifies the ranks that watch the part of one of `ranks` that it may have changed. A number that
-    /// is no rank has no part. Called after the MEM_SYNC that follows the change.
+    /// Wakes the ranks that wait for a change of the part of `rank`. Called after the MEM_SYNC that follows the change.
     #[inline(always)]
-    pub(crate) fn ring(&self, ranks: impl IntoIterator<Item = u32>) {
-        self.sync.transport.ring(ranks);
+    pub(crate) fn ring(&self, rank: u32) {
+        self.sync.transport.ring(rank);
     }
 
     /// Counter number `counter` of `rank`, a rank of the window.

@@ -108,27 +108,25 @@ pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> O
 #[derive(Clone, Copy)]
 pub struct Lock(c_int, c_int);
 
-impl Lock {
+impl CallOnTarget for Lock {
     #[inline(always)]
-    fn checked(self) -> Outcome<(LockType, LockAssert)> {
+    fn try_on(self, window: &Window, target: Rank) -> bool {
+        let Lock(given, assert) = self;
+        let is_shared = given == MPI_LOCK_SHARED;
+        let kind = if is_shared { LockType::Shared } else { LockType::Exclusive };
+        // An assertion is looked at by `on`.
+        (is_shared || given == MPI_LOCK_EXCLUSIVE)
+            && assert == 0
+            && window.win.try_lock(kind, target, LockAssert::NONE)
+    }
+
+    fn on(self, window: &Window, target: Rank) -> Outcome {
         let kind = match self.0 {
             MPI_LOCK_EXCLUSIVE => LockType::Exclusive,
             MPI_LOCK_SHARED => LockType::Shared,
             _ => return Err(no_lock_type(self.0)),
         };
-        Ok((kind, assertion::of_lock(self.1)?))
-    }
-}
-
-impl CallOnTarget for Lock {
-    #[inline(always)]
-    fn try_on(self, window: &Window, target: Rank) -> bool {
-        self.checked().is_ok_and(|(kind, assert)| window.win.try_lock(kind, target, assert))
-    }
-
-    fn on(self, window: &Window, target: Rank) -> Outcome {
-        let (kind, assert) = self.checked()?;
-        Ok(window.win.lock_with(kind, target, assert)?)
+        Ok(window.win.lock_with(kind, target, assertion::of_lock(self.1)?)?)
     }
 }
 
