@@ -244,7 +244,7 @@ pub mod engine {
         Waits, numbers_of,
     };
     pub use crate::ops::{Layout, Origin, OriginMut, Transfer, Update};
-    pub use crate::prim::{CALLER, set_caller, thread_block};
+    pub use crate::prim::{caller, set_caller, thread_block};
     pub use crate::shm::{BiasedMutex, reserve};
     pub use crate::window::Win;
 

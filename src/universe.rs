@@ -128,7 +128,7 @@ impl Universe {
     /// line of the program that `find` returns, called in a wait that lasts long. `caller` returns the address of the
     /// present call in the program's code, if a line follows from it. `program`: the path of the program's file, and what
     /// is added to its addresses where it is mapped; the launcher then finds the lines of
-    /// [`CALLER`](crate::engine::CALLER). Local.
+    /// [`caller`](crate::engine::caller). Local.
     pub fn find_lines_by(
         &self,
         find: fn() -> Option<String>,

@@ -54,8 +54,6 @@ const RULES: &[Rule] = &[
             "capi/src/arguments.rs",
             "capi/src/assertion.rs",
             "capi/src/attribute/function.rs",
-            // The word of a thread, which assembly has made.
-            "capi/src/entry.rs",
             "capi/src/exit.rs",
             "capi/src/file/callback.rs",
             "capi/src/generalized.rs",

@@ -50,13 +50,13 @@ pub use crossbeam_utils::CachePadded;
 pub use failed::FailedWord;
 pub use machine::{Backoff, Contention, Word32, Word64, monotonic, planted};
 #[cfg(not(any(loom, simulated)))]
-pub use native::{CALLER, caller, give_way, set_caller};
+pub use native::give_way;
 pub use order::in_program_order;
 pub use park::ParkWord;
 #[cfg(not(any(loom, simulated)))]
 pub use placement::{JobPlacement, Placement, PlacementWords};
 #[cfg(not(any(loom, simulated)))]
-pub use processor::{expect_access, take_part, thread_block};
+pub use processor::{caller, expect_access, set_caller, take_part, thread_block};
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Progress, WaitLog, Waiter, sleep_at_most, sleep_until};
 

@@ -80,21 +80,6 @@ pub struct Word32(AtomicU32);
 #[derive(Default)]
 pub struct Word64(AtomicU64);
 
-/// The address to which the last call of this process returns, of a program in C: its binding stores it as the call begins.
-/// With several threads in calls at once it may be another's. Zero in other programs.
-pub static CALLER: AtomicU64 = AtomicU64::new(0);
-
-/// [`CALLER`], which orders nothing.
-#[inline(always)]
-pub fn caller() -> u64 {
-    CALLER.load(Relaxed)
-}
-
-/// Replaces [`CALLER`].
-pub fn set_caller(address: u64) {
-    CALLER.store(address, Relaxed);
-}
-
 impl Word64 {
     /// A word of this process that is zero.
     pub const fn zero() -> Word64 {

@@ -62,6 +62,94 @@ pub fn thread_block() -> usize {
     block
 }
 
+// A word of each thread: the address to which its present call returns, in a program in C, whose binding stores it there as
+// the call begins. After the call, that of the last one. Zero until the first.
+#[cfg(feature = "shared-library")]
+std::arch::global_asm!(
+    ".pushsection .tbss, \"awT\", %nobits",
+    ".p2align 3",
+    ".globl onesided_caller",
+    ".hidden onesided_caller",
+    ".type onesided_caller, %object",
+    ".size onesided_caller, 8",
+    "onesided_caller:",
+    ".zero 8",
+    ".popsection",
+);
+
+/// The address to which the present call of this thread returns, of a program in C; after it, that of the last call. Zero in
+/// other programs.
+#[cfg(feature = "shared-library")]
+#[inline(always)]
+pub fn caller() -> u64 {
+    let caller: u64;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads the offset that the loader has stored, and the thread's word there; changes nothing.
+    unsafe {
+        std::arch::asm!(
+            "mov {caller}, [rip + onesided_caller@GOTTPOFF]",
+            "mov {caller}, fs:[{caller}]",
+            caller = out(reg) caller,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "adrp {caller}, :gottprel:onesided_caller",
+            "ldr {caller}, [{caller}, :gottprel_lo12:onesided_caller]",
+            "mrs {thread}, tpidr_el0",
+            "ldr {caller}, [{thread}, {caller}]",
+            caller = out(reg) caller,
+            thread = out(reg) _,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    caller
+}
+
+/// The address to which the present call of this thread returns, if the program is in C.
+#[cfg(not(feature = "shared-library"))]
+#[inline(always)]
+pub fn caller() -> u64 {
+    0
+}
+
+/// Replaces [`caller`].
+#[cfg(feature = "shared-library")]
+pub fn set_caller(caller: u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads the offset that the loader has stored, and writes the thread's word there, which no reference is to.
+    unsafe {
+        std::arch::asm!(
+            "mov {at}, [rip + onesided_caller@GOTTPOFF]",
+            "mov fs:[{at}], {caller}",
+            at = out(reg) _,
+            caller = in(reg) caller,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "adrp {at}, :gottprel:onesided_caller",
+            "ldr {at}, [{at}, :gottprel_lo12:onesided_caller]",
+            "mrs {thread}, tpidr_el0",
+            "str {caller}, [{thread}, {at}]",
+            at = out(reg) _,
+            thread = out(reg) _,
+            caller = in(reg) caller,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Replaces [`caller`], of a program in C.
+#[cfg(not(feature = "shared-library"))]
+pub fn set_caller(_: u64) {}
+
 /// A call of `f`, and its result.
 #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
 struct ColdCall<F, R> {
@@ -186,5 +274,19 @@ mod tests {
         assert_eq!(reals, std::array::from_fn(|n| n as f64 / 2.0));
         let nested = cold_call(|| cold_call(|| black_box(a + 1)) + cold_call(|| black_box(b)));
         assert_eq!(nested, 4);
+    }
+
+    #[cfg(feature = "shared-library")]
+    #[test]
+    fn each_thread_has_its_own_caller() {
+        set_caller(7);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                assert_eq!(caller(), 0);
+                set_caller(8);
+                assert_eq!(caller(), 8);
+            });
+        });
+        assert_eq!(caller(), 7);
     }
 }
