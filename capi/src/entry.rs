@@ -10,7 +10,7 @@ macro_rules! enter {
     ($function:ident) => {
         std::arch::naked_asm!(
             "mov r10, [rsp]",
-            "mov r11, [rip + onesided_caller@GOTTPOFF]",
+            "mov r11, [rip + onesided_thread@GOTTPOFF]",
             "mov fs:[r11], r10",
             "jmp {function}",
             function = sym $function,
@@ -21,8 +21,8 @@ macro_rules! enter {
 macro_rules! enter {
     ($function:ident) => {
         std::arch::naked_asm!(
-            "adrp x16, :gottprel:onesided_caller",
-            "ldr x16, [x16, :gottprel_lo12:onesided_caller]",
+            "adrp x16, :gottprel:onesided_thread",
+            "ldr x16, [x16, :gottprel_lo12:onesided_thread]",
             "mrs x17, tpidr_el0",
             "str x30, [x17, x16]",
             "b {function}",

@@ -56,7 +56,9 @@ pub use park::ParkWord;
 #[cfg(not(any(loom, simulated)))]
 pub use placement::{JobPlacement, Placement, PlacementWords};
 #[cfg(not(any(loom, simulated)))]
-pub use processor::{caller, expect_access, set_caller, take_part, thread_block};
+pub use processor::{
+    caller, expect_access, set_caller, set_thread_number, take_part, thread_block, thread_number,
+};
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Progress, WaitLog, Waiter, sleep_at_most, sleep_until};
 

@@ -1,5 +1,6 @@
-//! What only an instruction or a raw system call gives: a counter of time, a number of the thread, a hint before an update,
-//! and the barrier of all ranks. That barrier is membarrier(2), expedited, between processes that have registered.
+//! What only an instruction or a raw system call gives: a counter of time, words of the thread, a call that preserves all
+//! registers, a hint before an update, and the barrier of all ranks. That barrier is membarrier(2), expedited, between
+//! processes that have registered.
 //!
 //! The kernel executes a full barrier on every processor that runs such a process, by an interrupt.
 //! A processor that runs none has executed one at the context switch. So a compiler barrier in one
@@ -62,34 +63,38 @@ pub fn thread_block() -> usize {
     block
 }
 
-// A word of each thread: the address to which its present call returns, in a program in C, whose binding stores it there as
-// the call begins. After the call, that of the last one. Zero until the first.
+// Two words of each thread, zero at first, which a shared library reaches in two instructions: a variable of the language takes
+// it fifteen. First the address to which the thread's present call returns, in a program in C, whose binding stores it as the
+// call begins; after the call, that of the last one. Then the number of the thread (`shm/thread.rs`).
 #[cfg(feature = "shared-library")]
 std::arch::global_asm!(
     ".pushsection .tbss, \"awT\", %nobits",
     ".p2align 3",
-    ".globl onesided_caller",
-    ".hidden onesided_caller",
-    ".type onesided_caller, %object",
-    ".size onesided_caller, 8",
-    "onesided_caller:",
-    ".zero 8",
+    ".globl onesided_thread",
+    ".hidden onesided_thread",
+    ".type onesided_thread, %object",
+    ".size onesided_thread, 16",
+    "onesided_thread:",
+    ".zero 16",
     ".popsection",
 );
+/// Where the second of the words is.
+#[cfg(feature = "shared-library")]
+const NUMBER: usize = 8;
 
-/// The address to which the present call of this thread returns, of a program in C; after it, that of the last call. Zero in
-/// other programs.
+/// The word of this thread at that place.
 #[cfg(feature = "shared-library")]
 #[inline(always)]
-pub fn caller() -> u64 {
-    let caller: u64;
+fn thread_word<const AT: usize>() -> u64 {
+    let word: u64;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: reads the offset that the loader has stored, and the thread's word there; changes nothing.
     unsafe {
         std::arch::asm!(
-            "mov {caller}, [rip + onesided_caller@GOTTPOFF]",
-            "mov {caller}, fs:[{caller}]",
-            caller = out(reg) caller,
+            "mov {word}, [rip + onesided_thread@GOTTPOFF]",
+            "mov {word}, fs:[{word} + {at}]",
+            word = out(reg) word,
+            at = const AT,
             options(pure, readonly, nostack, preserves_flags),
         );
     }
@@ -97,36 +102,32 @@ pub fn caller() -> u64 {
     // SAFETY: as above.
     unsafe {
         std::arch::asm!(
-            "adrp {caller}, :gottprel:onesided_caller",
-            "ldr {caller}, [{caller}, :gottprel_lo12:onesided_caller]",
+            "adrp {word}, :gottprel:onesided_thread",
+            "ldr {word}, [{word}, :gottprel_lo12:onesided_thread]",
             "mrs {thread}, tpidr_el0",
-            "ldr {caller}, [{thread}, {caller}]",
-            caller = out(reg) caller,
+            "add {thread}, {thread}, {word}",
+            "ldr {word}, [{thread}, {at}]",
+            word = out(reg) word,
             thread = out(reg) _,
+            at = const AT,
             options(pure, readonly, nostack, preserves_flags),
         );
     }
-    caller
+    word
 }
 
-/// The address to which the present call of this thread returns, if the program is in C.
-#[cfg(not(feature = "shared-library"))]
-#[inline(always)]
-pub fn caller() -> u64 {
-    0
-}
-
-/// Replaces [`caller`].
+/// Replaces [`thread_word`].
 #[cfg(feature = "shared-library")]
-pub fn set_caller(caller: u64) {
+fn set_thread_word<const AT: usize>(word: u64) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: reads the offset that the loader has stored, and writes the thread's word there, which no reference is to.
     unsafe {
         std::arch::asm!(
-            "mov {at}, [rip + onesided_caller@GOTTPOFF]",
-            "mov fs:[{at}], {caller}",
-            at = out(reg) _,
-            caller = in(reg) caller,
+            "mov {offset}, [rip + onesided_thread@GOTTPOFF]",
+            "mov fs:[{offset} + {at}], {word}",
+            offset = out(reg) _,
+            word = in(reg) word,
+            at = const AT,
             options(nostack, preserves_flags),
         );
     }
@@ -134,21 +135,58 @@ pub fn set_caller(caller: u64) {
     // SAFETY: as above.
     unsafe {
         std::arch::asm!(
-            "adrp {at}, :gottprel:onesided_caller",
-            "ldr {at}, [{at}, :gottprel_lo12:onesided_caller]",
+            "adrp {offset}, :gottprel:onesided_thread",
+            "ldr {offset}, [{offset}, :gottprel_lo12:onesided_thread]",
             "mrs {thread}, tpidr_el0",
-            "str {caller}, [{thread}, {at}]",
-            at = out(reg) _,
+            "add {thread}, {thread}, {offset}",
+            "str {word}, [{thread}, {at}]",
+            offset = out(reg) _,
             thread = out(reg) _,
-            caller = in(reg) caller,
+            word = in(reg) word,
+            at = const AT,
             options(nostack, preserves_flags),
         );
     }
 }
 
+/// The address to which the present call of this thread returns, of a program in C; after it, that of the last call. Zero in
+/// other programs.
+#[inline(always)]
+pub fn caller() -> u64 {
+    #[cfg(feature = "shared-library")]
+    return thread_word::<0>();
+    #[cfg(not(feature = "shared-library"))]
+    0
+}
+
 /// Replaces [`caller`], of a program in C.
+pub fn set_caller(caller: u64) {
+    #[cfg(feature = "shared-library")]
+    set_thread_word::<0>(caller);
+    let _without_a_word = caller;
+}
+
 #[cfg(not(feature = "shared-library"))]
-pub fn set_caller(_: u64) {}
+std::thread_local! {
+    static NUMBER: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// What this thread has stored by [`set_thread_number`]; zero before.
+#[inline(always)]
+pub fn thread_number() -> u64 {
+    #[cfg(feature = "shared-library")]
+    return thread_word::<NUMBER>();
+    #[cfg(not(feature = "shared-library"))]
+    NUMBER.get()
+}
+
+/// See [`thread_number`].
+pub fn set_thread_number(number: u64) {
+    #[cfg(feature = "shared-library")]
+    set_thread_word::<NUMBER>(number);
+    #[cfg(not(feature = "shared-library"))]
+    NUMBER.set(number);
+}
 
 /// A call of `f`, and its result.
 #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]

@@ -6,16 +6,16 @@
 //! ordinary mutex. The first of them revokes the bias for good, as a bulk update does. It becomes the
 //! holder, executes the kernel's barrier, and waits until the preferred thread is not announced.
 //!
-//! 1. Only the thread whose control block is in `preferred` announces itself. The word changes once, to
+//! 1. Only the thread whose number is in `preferred` announces itself. The word changes once, to
 //!    `NO_THREAD`, under the mutex, by a holder while no thread is announced.
 //! 2. A thread that is announced and has seen an open shard has exclusive access: another thread first
 //!    revokes the bias, and revocation waits for the withdrawal. It leaves the shard closed, which admits
 //!    no announcement. No thread reopens it: that takes single updates by a holder, which are not made here.
-//! 3. A control block passes from a thread that ends to one that begins, and the bias with it. The C library
-//!    gives it away after the first has ended, under a lock.
+//! 3. A number passes from a thread that ends to one that begins, and the bias with it. A forked process has none.
 #![allow(unsafe_code, reason = "lends what the mutex guards")]
 
-use crate::prim::{Backoff, FailedWord, Waiter, Word64, cold_call, thread_block};
+use super::thread;
+use crate::prim::{Backoff, FailedWord, Waiter, Word64, cold_call};
 use crate::sync::RobustExclusion;
 use crate::sync::shards::{self, Announced, Common, RankAnnouncements, Shard};
 use std::cell::UnsafeCell;
@@ -24,8 +24,8 @@ use std::ops::{Deref, DerefMut};
 use std::slice::from_ref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// No thread is preferred.
-const NO_THREAD: u64 = 0;
+/// No thread is preferred. The word of no thread: larger than those of threads with a number.
+const NO_THREAD: u64 = 1 << 16;
 
 /// A value and the mutex that guards it, which may be biased: the thread that makes it then executes no locked instruction
 /// to lock it, until another thread does, which waits for a barrier of all processors of the job.
@@ -42,7 +42,7 @@ const NO_THREAD: u64 = 0;
 /// # });
 /// ```
 pub struct BiasedMutex<T> {
-    /// The control block of the preferred thread.
+    /// The [`thread::word`] of the preferred thread.
     preferred: Word64,
     /// The announcement of the preferred thread.
     announcements: [RankAnnouncements; 1],
@@ -87,7 +87,7 @@ impl<T> BiasedMutex<T> {
     /// barriers of all ranks: [`Universe::may_prefer`](crate::Universe::may_prefer).
     pub fn new(value: T, is_biased: bool) -> BiasedMutex<T> {
         let preferred = Word64::default();
-        preferred.store(if is_biased { thread_block() as u64 } else { NO_THREAD });
+        preferred.store(if is_biased { own() } else { NO_THREAD });
         let (announcements, slot) = Default::default();
         BiasedMutex {
             preferred,
@@ -161,7 +161,7 @@ impl<T> BiasedMutex<T> {
 
     #[inline(always)]
     fn is_biased_here(&self) -> bool {
-        self.preferred.load() == thread_block() as u64
+        self.preferred.load() == thread::word()
     }
 
     #[cold]
@@ -200,6 +200,11 @@ impl<T> fmt::Debug for BiasedMutex<T> {
             .field("preferred", &self.preferred.load())
             .finish_non_exhaustive()
     }
+}
+
+/// The word of this thread, if it has a number.
+fn own() -> u64 {
+    (thread::ask() as u64).saturating_add(1).min(NO_THREAD)
 }
 
 impl<T> Deref for BiasedGuard<'_, T> {

@@ -1,8 +1,7 @@
 //! A small number for each thread of this process: the index of its own words in the segment (record of
 //! writes, announcement). A process is one rank.
 
-use crate::prim::{Word64, cold_call, thread_block};
-use std::cell::Cell;
+use crate::prim::{set_thread_number, thread_number};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The thread has not requested a number. Larger than all numbers, as [`NONE`] is.
@@ -11,14 +10,9 @@ const NOT_ASKED: usize = usize::MAX;
 const NONE: usize = usize::MAX - 1;
 
 thread_local! {
-    static NUMBER: Cell<usize> = const { Cell::new(NOT_ASKED) };
     /// Separate from the number, so that reading the number has no side effect.
     static LEASE: Lease = const { Lease };
 }
-
-/// The control block of the thread whose number is 0, as long as one has it; otherwise 0. A shared library finds it in
-/// three instructions, and a variable of the thread in fifteen; a program finds either at once.
-static FIRST: Word64 = Word64::zero();
 
 /// One bit for each number that a thread has.
 static TAKEN: Mutex<u64> = Mutex::new(0);
@@ -32,10 +26,8 @@ struct Lease;
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let number = NUMBER.replace(NONE);
-        if number == 0 {
-            FIRST.store(0);
-        }
+        let number = number();
+        set(NONE);
         if number < u64::BITS as usize {
             *taken() &= !(1 << number);
         }
@@ -45,16 +37,17 @@ impl Drop for Lease {
 /// The number of this thread, or one larger than all numbers.
 #[inline(always)]
 pub(super) fn number() -> usize {
-    if cfg!(not(feature = "shared-library")) {
-        return NUMBER.get();
-    }
-    if FIRST.load() == thread_block() as u64 { 0 } else { cold_call(other_number) }
+    word().wrapping_sub(1) as usize
 }
 
-/// The number of a thread, in a function of its own: otherwise the compiler asks for the variable before the comparison.
-#[inline(never)]
-fn other_number() -> usize {
-    NUMBER.get()
+/// The number of this thread plus one, or zero if it has not requested one.
+#[inline(always)]
+pub(super) fn word() -> u64 {
+    thread_number()
+}
+
+fn set(number: usize) {
+    set_thread_number(number as u64 + 1);
 }
 
 /// [`number`], after giving the thread the smallest free one if it has not requested one before.
@@ -68,18 +61,14 @@ pub(super) fn ask() -> usize {
     let free = taken.trailing_ones();
     let number = if free < u64::BITS { free as usize } else { NONE };
     *taken |= 1u64.checked_shl(free).unwrap_or(0);
-    NUMBER.set(number);
-    if number == 0 {
-        FIRST.store(thread_block() as u64);
-    }
+    set(number);
     number
 }
 
 /// Clears the number of the only thread of a forked process: it belongs to the parent's thread. Neither
 /// allocates nor takes a lock.
 pub(super) fn forget() {
-    NUMBER.set(NONE);
-    FIRST.store(0);
+    set(NONE);
 }
 
 #[cfg(test)]
