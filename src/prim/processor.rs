@@ -82,71 +82,67 @@ std::arch::global_asm!(
 #[cfg(feature = "shared-library")]
 const NUMBER: usize = 8;
 
-/// The word of this thread at that place.
+/// The address of the word of this thread at that place.
 #[cfg(feature = "shared-library")]
-#[inline(always)]
-fn thread_word<const AT: usize>() -> u64 {
-    let word: u64;
+fn place_of_word<const AT: usize>() -> *mut u64 {
+    let words: *mut u64;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads the offset that the loader has stored, and the thread's word there; changes nothing.
+    // SAFETY: reads the offset that the loader has stored, and the thread's pointer to itself; changes nothing.
     unsafe {
         std::arch::asm!(
-            "mov {word}, [rip + onesided_thread@GOTTPOFF]",
-            "mov {word}, fs:[{word} + {at}]",
-            word = out(reg) word,
-            at = const AT,
-            options(pure, readonly, nostack, preserves_flags),
+            "mov {words}, [rip + onesided_thread@GOTTPOFF]",
+            "add {words}, fs:[0]",
+            words = out(reg) words,
+            options(pure, readonly, nostack),
         );
     }
     #[cfg(target_arch = "aarch64")]
     // SAFETY: as above.
     unsafe {
         std::arch::asm!(
-            "adrp {word}, :gottprel:onesided_thread",
-            "ldr {word}, [{word}, :gottprel_lo12:onesided_thread]",
+            "adrp {words}, :gottprel:onesided_thread",
+            "ldr {words}, [{words}, :gottprel_lo12:onesided_thread]",
             "mrs {thread}, tpidr_el0",
-            "add {thread}, {thread}, {word}",
-            "ldr {word}, [{thread}, {at}]",
-            word = out(reg) word,
+            "add {words}, {words}, {thread}",
+            words = out(reg) words,
             thread = out(reg) _,
-            at = const AT,
-            options(pure, readonly, nostack, preserves_flags),
+            options(pure, readonly, nostack),
         );
     }
-    word
+    words.wrapping_byte_add(AT)
+}
+
+/// The word of this thread at that place.
+#[cfg(feature = "shared-library")]
+#[inline(always)]
+fn thread_word<const AT: usize>() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let word: u64;
+        // SAFETY: reads the offset that the loader has stored, and the thread's word there; changes nothing.
+        unsafe {
+            std::arch::asm!(
+                "mov {word}, [rip + onesided_thread@GOTTPOFF]",
+                "mov {word}, fs:[{word} + {at}]",
+                word = out(reg) word,
+                at = const AT,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        word
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the word lives as long as the thread, which alone accesses it.
+    unsafe {
+        place_of_word::<AT>().read()
+    }
 }
 
 /// Replaces [`thread_word`].
 #[cfg(feature = "shared-library")]
 fn set_thread_word<const AT: usize>(word: u64) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads the offset that the loader has stored, and writes the thread's word there, which no reference is to.
-    unsafe {
-        std::arch::asm!(
-            "mov {offset}, [rip + onesided_thread@GOTTPOFF]",
-            "mov fs:[{offset} + {at}], {word}",
-            offset = out(reg) _,
-            word = in(reg) word,
-            at = const AT,
-            options(nostack, preserves_flags),
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(
-            "adrp {offset}, :gottprel:onesided_thread",
-            "ldr {offset}, [{offset}, :gottprel_lo12:onesided_thread]",
-            "mrs {thread}, tpidr_el0",
-            "add {thread}, {thread}, {offset}",
-            "str {word}, [{thread}, {at}]",
-            offset = out(reg) _,
-            thread = out(reg) _,
-            word = in(reg) word,
-            at = const AT,
-            options(nostack, preserves_flags),
-        );
-    }
+    // SAFETY: the word lives as long as the thread, which alone accesses it.
+    unsafe { place_of_word::<AT>().write(word) }
 }
 
 /// The address to which the present call of this thread returns, of a program in C; after it, that of the last call. Zero in
