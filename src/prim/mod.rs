@@ -57,7 +57,7 @@ pub use park::ParkWord;
 pub use placement::{JobPlacement, Placement, PlacementWords};
 #[cfg(not(any(loom, simulated)))]
 pub use processor::{
-    caller, expect_access, set_caller, set_thread_number, take_part, thread_block, thread_number,
+    caller, expect_access, set_caller, set_thread_word, take_part, thread_block, thread_word,
 };
 pub use site::{Fault, ProcSync, Site, Step};
 pub use wait::{Failure, JobFailed, Progress, WaitLog, Waiter, sleep_at_most, sleep_until};

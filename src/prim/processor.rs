@@ -65,7 +65,7 @@ pub fn thread_block() -> usize {
 
 // Two words of each thread, zero at first, which a shared library reaches in two instructions: a variable of the language takes
 // it fifteen. First the address to which the thread's present call returns, in a program in C, whose binding stores it as the
-// call begins; after the call, that of the last one. Then the number of the thread (`shm/thread.rs`).
+// call begins; after the call, that of the last one. Then that of the number of the thread (`shm/thread.rs`).
 #[cfg(feature = "shared-library")]
 std::arch::global_asm!(
     ".pushsection .tbss, \"awT\", %nobits",
@@ -84,6 +84,7 @@ const NUMBER: usize = 8;
 
 /// The address of the word of this thread at that place.
 #[cfg(feature = "shared-library")]
+#[inline(always)]
 fn place_of_word<const AT: usize>() -> *mut u64 {
     let words: *mut u64;
     #[cfg(target_arch = "x86_64")]
@@ -115,7 +116,7 @@ fn place_of_word<const AT: usize>() -> *mut u64 {
 /// The word of this thread at that place.
 #[cfg(feature = "shared-library")]
 #[inline(always)]
-fn thread_word<const AT: usize>() -> u64 {
+fn word_at<const AT: usize>() -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         let word: u64;
@@ -138,9 +139,9 @@ fn thread_word<const AT: usize>() -> u64 {
     }
 }
 
-/// Replaces [`thread_word`].
+/// Replaces [`word_at`].
 #[cfg(feature = "shared-library")]
-fn set_thread_word<const AT: usize>(word: u64) {
+fn set_word_at<const AT: usize>(word: u64) {
     // SAFETY: the word lives as long as the thread, which alone accesses it.
     unsafe { place_of_word::<AT>().write(word) }
 }
@@ -150,7 +151,7 @@ fn set_thread_word<const AT: usize>(word: u64) {
 #[inline(always)]
 pub fn caller() -> u64 {
     #[cfg(feature = "shared-library")]
-    return thread_word::<0>();
+    return word_at::<0>();
     #[cfg(not(feature = "shared-library"))]
     0
 }
@@ -158,7 +159,7 @@ pub fn caller() -> u64 {
 /// Replaces [`caller`], of a program in C.
 pub fn set_caller(caller: u64) {
     #[cfg(feature = "shared-library")]
-    set_thread_word::<0>(caller);
+    set_word_at::<0>(caller);
     let _without_a_word = caller;
 }
 
@@ -167,34 +168,32 @@ std::thread_local! {
     static NUMBER: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// What this thread has stored by [`set_thread_number`]; zero before.
+/// What this thread has stored by [`set_thread_word`]; zero before.
 #[inline(always)]
-pub fn thread_number() -> u64 {
+pub fn thread_word() -> u64 {
     #[cfg(feature = "shared-library")]
-    return thread_word::<NUMBER>();
+    return word_at::<NUMBER>();
     #[cfg(not(feature = "shared-library"))]
     NUMBER.get()
 }
 
-/// See [`thread_number`].
-pub fn set_thread_number(number: u64) {
+/// See [`thread_word`].
+pub fn set_thread_word(word: u64) {
     #[cfg(feature = "shared-library")]
-    set_thread_word::<NUMBER>(number);
+    set_word_at::<NUMBER>(word);
     #[cfg(not(feature = "shared-library"))]
-    NUMBER.set(number);
-}
-
-/// A call of `f`, and its result.
-#[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
-struct ColdCall<F, R> {
-    f: Option<F>,
-    result: Option<R>,
+    NUMBER.set(word);
 }
 
 /// See [`super::cold_call`].
 #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
 #[inline(always)]
 pub(super) fn cold_call<F: FnOnce() -> R, R>(f: F) -> R {
+    /// A call of `f`, and its result.
+    struct ColdCall<F, R> {
+        f: Option<F>,
+        result: Option<R>,
+    }
     #[allow(improper_ctypes_definitions, reason = "both sides are of this compilation")]
     extern "C" fn run<F: FnOnce() -> R, R>(call: &mut ColdCall<F, R>) {
         call.result = call.f.take().map(|f| f());

@@ -15,7 +15,7 @@
 #![allow(unsafe_code, reason = "lends what the mutex guards")]
 
 use super::thread;
-use crate::prim::{Backoff, FailedWord, Waiter, Word64, cold_call};
+use crate::prim::{Backoff, FailedWord, Waiter, Word64, cold_call, thread_word};
 use crate::sync::RobustExclusion;
 use crate::sync::shards::{self, Announced, Common, RankAnnouncements, Shard};
 use std::cell::UnsafeCell;
@@ -42,7 +42,7 @@ const NO_THREAD: u64 = 1 << 16;
 /// # });
 /// ```
 pub struct BiasedMutex<T> {
-    /// The [`thread::word`] of the preferred thread.
+    /// The [`thread_word`] of the preferred thread.
     preferred: Word64,
     /// The announcement of the preferred thread.
     announcements: [RankAnnouncements; 1],
@@ -161,7 +161,7 @@ impl<T> BiasedMutex<T> {
 
     #[inline(always)]
     fn is_biased_here(&self) -> bool {
-        self.preferred.load() == thread::word()
+        self.preferred.load() == thread_word()
     }
 
     #[cold]

@@ -1,7 +1,7 @@
 //! A small number for each thread of this process: the index of its own words in the segment (record of
 //! writes, announcement). A process is one rank.
 
-use crate::prim::{set_thread_number, thread_number};
+use crate::prim::{set_thread_word, thread_word};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The thread has not requested a number. Larger than all numbers, as [`NONE`] is.
@@ -37,17 +37,12 @@ impl Drop for Lease {
 /// The number of this thread, or one larger than all numbers.
 #[inline(always)]
 pub(super) fn number() -> usize {
-    word().wrapping_sub(1) as usize
+    thread_word().wrapping_sub(1) as usize
 }
 
-/// The number of this thread plus one, or zero if it has not requested one.
-#[inline(always)]
-pub(super) fn word() -> u64 {
-    thread_number()
-}
-
+/// Stores the number plus one: the word of a thread that has not requested one is zero.
 fn set(number: usize) {
-    set_thread_number(number as u64 + 1);
+    set_thread_word(number as u64 + 1);
 }
 
 /// [`number`], after giving the thread the smallest free one if it has not requested one before.

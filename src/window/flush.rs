@@ -26,7 +26,7 @@ pub(super) fn try_flush(calls: &Calls, transport: &Transport, target: Rank) -> b
         let in_call = calls.try_operation(Call::Flush, target, 0);
         sync::flush();
         in_call.end();
-        // Last: an ordinary call, after which nothing is needed.
+        // Last, so that no register is saved for the call in it.
         transport.ring(target.0);
     }
     is_usual

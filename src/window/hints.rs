@@ -24,7 +24,7 @@ use crate::check::ConcurrentOps;
 use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
 use crate::info::Info;
-use crate::prim::{Word32, cold_call};
+use crate::prim::Word32;
 use crate::shm::{Advice, Segment, Span, page_size};
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -302,13 +302,14 @@ impl Hinted {
     /// accepted, the hint is not in force any more. The last check of a lock.
     #[inline]
     pub(super) fn may_have_locks(&self, calls: &Calls, call: Call) -> Check {
-        if self.no_locks.load() == 0 || cold_call(move || self.takes_no_locks_back(calls, call)) {
+        if self.no_locks.load() == 0 || self.takes_no_locks_back(calls, call) {
             Ok(())
         } else {
             Err(Refusal::NoLocks)
         }
     }
 
+    #[cold]
     fn takes_no_locks_back(&self, calls: &Calls, call: Call) -> bool {
         let is_accepted =
             calls.is_accepted(&format!("{call}: {}", Refusal::NoLocks.sentence(call, 0)));

@@ -196,11 +196,11 @@ impl Epochs {
         }
     }
 
-    /// Whether [`Epochs::may_flush`] allows it.
+    /// Whether this rank has locked the target, or all: [`Epochs::may_flush`] without a reason.
     #[inline(always)]
     pub(crate) fn is_locked(&self, target: u32) -> bool {
-        let is_locked = || self.grants.get(target as usize).is_some_and(Grant::is_lock);
-        self.access.load() >= AccessState::ALL || is_locked()
+        let is_alone = || self.grants.get(target as usize).is_some_and(Grant::is_lock);
+        self.access.load() >= AccessState::ALL || is_alone()
     }
 
     pub(crate) fn may_flush(&self, target: u32) -> Check {
