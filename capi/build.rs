@@ -175,7 +175,7 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
 }
 
 /// Both functions, made of a call. The fast path of an operation is tried first; the rest is out of line,
-/// with the same parameters, so that it takes them where they are.
+/// with the same parameters, which it takes from memory.
 fn there(function: &Function, call: &str, handing: &Handing) -> String {
     let (name, named) = (&function.name, || function.parameters.iter());
     let (declared, passed) = (declared(function), passed_on(function));
@@ -197,8 +197,17 @@ fn there(function: &Function, call: &str, handing: &Handing) -> String {
         None => (body, String::new()),
         Some(operation) => {
             let otherwise = format!("{}_otherwise", name.to_lowercase());
+            // Up to six are in registers (System V ABI), which the fast path needs for itself: they go to memory at once.
+            let (given, passed, declared) = match named().len() {
+                ..=6 => {
+                    let types: String = named().map(|one| rust(&one.ctype) + ", ").collect();
+                    let given = format!("let given = ({passed}); ");
+                    (given, "&given".to_string(), format!("&({passed}): &({types})"))
+                }
+                _ => (String::new(), passed, declared.clone()),
+            };
             (
-                format!("if {operation} {{ return MPI_SUCCESS; }} {otherwise}({passed})"),
+                format!("{given}if {operation} {{ return MPI_SUCCESS; }} {otherwise}({passed})"),
                 format!(
                     "#[cold]\n#[inline(never)]\n\
                      extern \"C\" fn {otherwise}({declared}) -> {returns} {{ {body} }}\n"

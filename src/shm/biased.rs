@@ -130,7 +130,7 @@ impl<T> BiasedMutex<T> {
         // SAFETY: this thread has exclusive access (invariants 1 and 2) until it withdraws.
         match f(unsafe { &mut *self.value.get() }) {
             Some(done) => {
-                announced.withdraw();
+                announced.withdraw_alone();
                 Some(done)
             }
             None => cold_call(move || self.give_up()),
@@ -151,7 +151,8 @@ impl<T> BiasedMutex<T> {
         if !self.is_biased_here() {
             return None;
         }
-        shards::announce(self.announcements[0].announcement(0)?, self.shard())
+        let announcement = self.announcements[0].announcement(0)?;
+        shards::try_announce(announcement, self.shard()).map_err(Announced::withdraw_alone).ok()
     }
 
     #[inline(always)]

@@ -105,10 +105,19 @@ impl LockWords {
     /// then, it leaves again; for that moment it looked like a holder.
     #[inline(always)]
     pub fn try_enter(&self, side: LockSide, queueing: Queueing) -> bool {
-        let mut state = self.state();
+        let state = self.state();
         if side != LockSide::RightExclusive {
             return state.is_open(side, queueing) && self.count_in(side, queueing);
         }
+        state.is_open(side, queueing)
+            && match self.exchange(state, state.with_inside(side.index(), 1)) {
+                Ok(()) => true,
+                Err(now) => cold_call(move || self.try_enter_again(now, side, queueing)),
+            }
+    }
+
+    /// [`LockWords::try_enter`] exclusively, after another rank has changed the word.
+    fn try_enter_again(&self, mut state: LockState, side: LockSide, queueing: Queueing) -> bool {
         while state.is_open(side, queueing) {
             match self.exchange(state, state.with_inside(side.index(), 1)) {
                 Ok(()) => return true,
@@ -122,7 +131,7 @@ impl LockWords {
     fn count_in(&self, side: LockSide, queueing: Queueing) -> bool {
         let entered = self.count(side, 1).is_open(side, queueing);
         if !entered && !planted(Fault::StaysInside) {
-            self.count_out(side);
+            cold_call(move || self.count_out(side));
         }
         entered
     }
@@ -135,7 +144,7 @@ impl LockWords {
     }
 
     /// A rank leaves a side that is shared with itself.
-    #[inline]
+    #[inline(always)]
     fn count_out(&self, side: LockSide) {
         let before = self.count(side, -1);
         if before.inside(side.index()) == 1 {

@@ -37,8 +37,8 @@ use super::lock::LockWords;
 use super::lock_state::{LockSide, Queueing};
 use super::queue::{Locker, OwnNode, QueueNode};
 use crate::prim::{
-    CachePadded, Fault, JobFailed, ProcSync, Site, Waiter, Word32, mem_sync, mem_sync_beside,
-    planted, proc_sync,
+    CachePadded, Fault, JobFailed, ProcSync, Site, Waiter, Word32, cold_call, mem_sync,
+    mem_sync_beside, planted, proc_sync,
 };
 
 /// The words by which `lock_all` and the exclusive locks of any target exclude each other.
@@ -259,7 +259,7 @@ impl LockAllWords {
     }
 
     /// [`LockAllWords::enter_right`], if it need not block.
-    #[inline]
+    #[inline(always)]
     pub(super) fn try_enter_right(&self, queueing: Queueing) -> bool {
         let stage = self.stage();
         if stage.has_readers() || !self.lock.try_enter(LockSide::RightShared, queueing) {
@@ -267,7 +267,7 @@ impl LockAllWords {
         }
         let stays = self.stays(stage);
         if !stays {
-            self.leave_right();
+            cold_call(move || self.leave_right());
         }
         stays
     }
@@ -282,7 +282,7 @@ impl LockAllWords {
     }
 
     /// Leaves after [`LockAllWords::enter_right`].
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn leave_right(&self) {
         self.lock.leave(LockSide::RightShared);
     }

@@ -5,7 +5,8 @@ use super::lock_all::LockAllWords;
 use super::lock_state::{LockSide, Queueing};
 use super::queue::{Locker, OwnNode};
 use crate::prim::{
-    Fault, JobFailed, ProcSync, Site, Waiter, mem_sync, mem_sync_beside, planted, proc_sync,
+    Fault, JobFailed, ProcSync, Site, Waiter, cold_call, mem_sync, mem_sync_beside, planted,
+    proc_sync,
 };
 
 /// How a target's lock is held.
@@ -91,13 +92,13 @@ fn lock_exclusively(
     Ok(())
 }
 
-/// [`lock`] by the rank and node of `origin`, if it need not block.
+/// [`lock`] by a rank with that node, if it need not block. `rank` is called for an exclusive lock that is held.
 #[inline(always)]
 pub fn try_lock(
     window: &LockAllWords,
     target: &LockWords,
     held: LockType,
-    (rank, own): (u32, &OwnNode),
+    (rank, own): (impl FnOnce() -> u32, &OwnNode),
     queueing: Queueing,
 ) -> bool {
     if held == LockType::Exclusive {
@@ -105,7 +106,7 @@ pub fn try_lock(
         return !own.contends()
             && match window.stage().is_used() {
                 false => try_lock_alone(window, target, rank, queueing),
-                true => try_lock_beside_all(window, target, rank, queueing),
+                true => try_lock_beside_all(window, target, rank(), queueing),
             };
     }
     let entered = target.try_enter(LockSide::Left, queueing);
@@ -116,7 +117,7 @@ pub fn try_lock(
 }
 
 /// [`try_lock`] exclusively, with the window's lock.
-#[inline(never)]
+#[inline(always)]
 fn try_lock_beside_all(
     window: &LockAllWords,
     target: &LockWords,
@@ -127,7 +128,7 @@ fn try_lock_beside_all(
         return false;
     }
     if !target.try_enter(LockSide::RightExclusive, queueing) {
-        window.leave_right();
+        cold_call(move || window.leave_right());
         return false;
     }
     granted();
@@ -140,7 +141,7 @@ fn try_lock_beside_all(
 fn try_lock_alone(
     window: &LockAllWords,
     target: &LockWords,
-    rank: u32,
+    rank: impl FnOnce() -> u32,
     queueing: Queueing,
 ) -> bool {
     if !target.try_enter(LockSide::RightExclusive, queueing) {
@@ -155,7 +156,7 @@ fn try_lock_alone(
         return false;
     }
     granted();
-    target.set_owner(LockOwner { rank, is_alone: true });
+    target.set_owner(LockOwner { rank: rank(), is_alone: true });
     true
 }
 
@@ -219,9 +220,12 @@ fn unlock_exclusively(window: &LockAllWords, target: &LockWords) {
     // Before UnlockPre, so that it cannot overtake the next holder's `set_owner`.
     let is_alone = target.take_owner();
     released();
-    target.leave(LockSide::RightExclusive);
-    if !is_alone {
-        window.leave_right();
+    match is_alone {
+        true => target.leave(LockSide::RightExclusive),
+        false => cold_call(move || {
+            target.leave(LockSide::RightExclusive);
+            window.leave_right();
+        }),
     }
 }
 

@@ -295,7 +295,7 @@ mod tests {
             let locker = Locker { rank, target: 0, ranks: 4, own, node_of: &node_of };
             let waiter = Waiter { rank, failed, backoff, account: None, progress: None };
             let queueing = Queueing::Fair;
-            if !passive::try_lock(window, &targets[0], held, (rank, own), queueing) {
+            if !passive::try_lock(window, &targets[0], held, (|| rank, own), queueing) {
                 let locked = passive::lock(window, &targets[0], held, &locker, queueing, &waiter);
                 assert_eq!(locked, Ok(()));
             }

@@ -37,8 +37,8 @@
 use super::robust::{LEFT, is_rank};
 use super::{Line, RobustExclusion};
 use crate::prim::{
-    Fault, JobFailed, ParkWord, Site, Waiter, Word32, mem_sync, mem_sync_beside, mem_sync_of_all,
-    planted,
+    Fault, JobFailed, ParkWord, Site, Waiter, Word32, cold_call, mem_sync, mem_sync_beside,
+    mem_sync_of_all, planted,
 };
 use std::ops::RangeInclusive;
 
@@ -140,25 +140,52 @@ where
     if planted(Fault::ShardLooksFirst) && !shard.is_open() {
         return None;
     }
+    try_announce(announcement, shard).map_err(Announced::withdraw).ok()
+}
+
+/// [`announce`]: if the shard is not open, an announcement that the caller has to withdraw.
+#[inline(always)]
+pub fn try_announce<'a, R>(
+    announcement: &'a Word32,
+    shard: Shard<'a, R>,
+) -> Result<Announced<'a, R>, Announced<'a, R>>
+where
+    R: AsRef<[RankAnnouncements]>,
+{
     announcement.store(shard.number + 1);
     // Publishes the announcement before the look: a full barrier, paired with ShardBarrier. Fails without
     // it, or as a weaker barrier: models/shards.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::ShardAnnounce);
     let announced = Announced { announcement, shard };
     if !announced.shard.is_open() && !planted(Fault::ShardLooksFirst) {
-        announced.withdraw();
-        return None;
+        return Err(announced);
     }
     // Observes what the holders wrote before the last one reopened the shard; pairs with their ShardPre.
     // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
     mem_sync(Site::ShardLook);
-    Some(announced)
+    Ok(announced)
 }
 
-impl<R: AsRef<[RankAnnouncements]>> Announced<'_, R> {
+impl<'s, R: AsRef<[RankAnnouncements]>> Announced<'s, R> {
     /// Ends the announcement.
     #[inline(always)]
     pub fn withdraw(self) {
+        if let Some((ranks, holder)) = self.end() {
+            ring(ranks, holder);
+        }
+    }
+
+    /// The same on a path that has no other call.
+    #[inline(always)]
+    pub fn withdraw_alone(self) {
+        if let Some((ranks, holder)) = self.end() {
+            cold_call(move || ring(ranks, holder));
+        }
+    }
+
+    /// Ends the announcement. Returns the holder to wake, a rank plus one, if there is one.
+    #[inline(always)]
+    fn end(self) -> Option<(&'s [RankAnnouncements], u32)> {
         // Publishes the updates; pairs with ShardDrained of the next holder.
         // Fails without it: models/shards.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::ShardWithdraw);
@@ -168,9 +195,8 @@ impl<R: AsRef<[RankAnnouncements]>> Announced<'_, R> {
         // models/shards.rs, by loom_tests/tests/mutants.rs.
         mem_sync(Site::ShardWithdrawn);
         let holder = self.shard.slot.holder();
-        if is_rank(holder) && !planted(Fault::ShardUnrung) {
-            ring(self.shard.ranks.as_ref(), holder);
-        }
+        let rings = is_rank(holder) && !planted(Fault::ShardUnrung);
+        rings.then(|| (self.shard.ranks.as_ref(), holder))
     }
 }
 

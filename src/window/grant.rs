@@ -50,10 +50,17 @@ impl AccessState {
         }
     }
 
-    /// How many locks a word stands for; `None` if it is that of another epoch.
+    /// How many locks this rank has.
     #[inline(always)]
-    pub(super) fn locks(word: u32) -> Option<u32> {
-        (word < Self::STARTED).then_some(word)
+    pub(super) fn locks(self) -> u32 {
+        if let AccessState::Locked { locks } = self { locks } else { 0 }
+    }
+
+    /// The word with one lock less.
+    #[inline(always)]
+    pub(super) fn with_one_less(word: u32) -> u32 {
+        let locks = word.wrapping_sub(1);
+        if locks < Self::STARTED - 1 { locks } else { AccessState::None.word() }
     }
 
     #[inline(always)]

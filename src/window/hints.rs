@@ -19,12 +19,12 @@
 use super::calls::Calls;
 use super::plan::PartRequest;
 use super::refusal::{Check, Refusal};
+use super::serial::{self, SyncState, Synchronization};
 use crate::call::Call;
 use crate::check::ConcurrentOps;
 use crate::comm::{Collective, Comm};
 use crate::error::{Error, Place, Result};
 use crate::info::Info;
-use crate::prim::Word32;
 use crate::shm::{Advice, Segment, Span, page_size};
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -156,11 +156,9 @@ impl Hints {
         Hints { flags: self.flags | TYPED, ..self.clone() }
     }
 
-    /// The word that records whether locks are refused.
-    pub(super) fn no_locks(&self) -> Word32 {
-        let word = Word32::default();
-        word.store(u32::from(self.has(NO_LOCKS)));
-        word
+    /// Whether locks are refused.
+    pub(super) fn no_locks(&self) -> bool {
+        self.has(NO_LOCKS)
     }
 
     pub(super) fn has(&self, flag: u64) -> bool {
@@ -213,13 +211,11 @@ fn ordering(text: &str) -> Option<u8> {
 /// The hints of a window, which `set_info` changes.
 pub(super) struct Hinted {
     hints: Mutex<Hints>,
-    /// 1 where the hint `no_locks` is in force.
-    no_locks: Word32,
 }
 
 impl Hinted {
     pub(super) fn new(hints: Hints) -> Hinted {
-        Hinted { no_locks: hints.no_locks(), hints: Mutex::new(hints) }
+        Hinted { hints: Mutex::new(hints) }
     }
 
     fn hints(&self) -> MutexGuard<'_, Hints> {
@@ -234,10 +230,11 @@ impl Hinted {
     /// `MPI_Win_set_info`
     pub(super) fn set_info(
         &self,
-        calls: &Calls,
+        sync: Synchronization<'_>,
         info: &Info,
         at: &'static Location<'static>,
     ) -> Result<()> {
+        let calls = sync.calls;
         let mut hints = self.hints().clone();
         let before = hints.clone();
         hints.read(info);
@@ -246,7 +243,7 @@ impl Hinted {
         let all = ranks.gather(&[hints.flags])?;
         let agreed = hints.agreed(all.iter().map(|[flags]| flags));
         let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
-        self.no_locks.store(u32::from(flags & NO_LOCKS != 0));
+        sync.sync_state().lock_slowly(serial::NO_LOCKS, flags & NO_LOCKS != 0);
         *self.hints() =
             Hints { flags, alignment: before.alignment, numa_node: before.numa_node, ..agreed };
         self.show(calls);
@@ -300,24 +297,17 @@ impl Hinted {
 
     /// Whether the lock `call` is allowed although `no_locks` may be in force. Where such a lock is
     /// accepted, the hint is not in force any more. The last check of a lock.
-    #[inline]
-    pub(super) fn may_have_locks(&self, calls: &Calls, call: Call) -> Check {
-        if self.no_locks.load() == 0 || self.takes_no_locks_back(calls, call) {
-            Ok(())
-        } else {
-            Err(Refusal::NoLocks)
+    pub(super) fn may_have_locks(&self, state: &mut SyncState, calls: &Calls, call: Call) -> Check {
+        if !state.locks_slowly(serial::NO_LOCKS) {
+            return Ok(());
         }
-    }
-
-    #[cold]
-    fn takes_no_locks_back(&self, calls: &Calls, call: Call) -> bool {
-        let is_accepted =
-            calls.is_accepted(&format!("{call}: {}", Refusal::NoLocks.sentence(call, 0)));
-        if is_accepted {
-            self.hints().flags &= !NO_LOCKS;
-            self.no_locks.store(0);
+        let sentence = format!("{call}: {}", Refusal::NoLocks.sentence(call, 0));
+        if !calls.is_accepted(&sentence) {
+            return Err(Refusal::NoLocks);
         }
-        is_accepted
+        self.hints().flags &= !NO_LOCKS;
+        state.lock_slowly(serial::NO_LOCKS, false);
+        Ok(())
     }
 }
 

@@ -3,17 +3,18 @@
 //! A call asks the table of legal calls, and tries. Where it has to wait or to report an error, its slow
 //! path does the same again, and goes on.
 
-use super::grant::Grant;
+use super::grant::{AccessState, Grant};
 use super::hints::Hinted;
 use super::refusal::{Check, Refusal};
-use super::serial::{ACCESS, BOTH, SyncState, Synchronization};
+use super::serial::{ACCESS, BOTH, FOREIGN, SyncState, Synchronization};
+use super::transport::Transport;
 use super::{LockAssert, LockType};
 use crate::call::Call;
 use crate::check::{CheckedWindow, Checker, Frequency, Holding};
 use crate::error::Result;
 use crate::group::Rank;
-use crate::prim::Word32;
-use crate::sync::{Queueing, RankWords};
+use crate::prim::{Word32, cold_call};
+use crate::sync::{self, Queueing, RankWords};
 use std::panic::Location;
 
 /// How a call locks a target.
@@ -28,15 +29,15 @@ pub(super) struct Wanted {
 struct Lockable<'w> {
     words: &'w RankWords,
     grant: &'w Word32,
-    /// How many locks this rank has of others.
-    others: u32,
+    /// The state of this rank before.
+    before: AccessState,
 }
 
 impl Lockable<'_> {
     /// How a lock of it queues.
     #[inline(always)]
     fn queueing(self) -> Queueing {
-        if self.others == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
+        if self.before.locks() == 0 { Queueing::Fair } else { Queueing::HoldersOnly }
     }
 }
 
@@ -51,7 +52,7 @@ impl<'w> Synchronization<'w> {
         assert: LockAssert,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        match self.try_lock(hints, lock_type, target, assert) {
+        match self.try_lock(lock_type, target, assert) {
             true => Ok(()),
             false => self.lock_slowly(hints, lock_type, target, assert, at),
         }
@@ -59,31 +60,34 @@ impl<'w> Synchronization<'w> {
 
     /// The fast path of [`Synchronization::lock`].
     #[inline(always)]
-    pub(super) fn try_lock(
-        self,
-        hints: &Hinted,
-        lock_type: LockType,
-        target: Rank,
-        assert: LockAssert,
-    ) -> bool {
+    pub(super) fn try_lock(self, lock_type: LockType, target: Rank, assert: LockAssert) -> bool {
         let wanted = Wanted { lock_type, nocheck: assert.is_nocheck() };
         self.try_alone(Call::Lock, target, |state| {
-            self.take_lock(self.may_lock(hints, state, target).ok()?, wanted)
+            let lock = move |before: Check<AccessState>| {
+                self.take_lock(self.may_lock(target, before).ok()?, wanted)
+            };
+            match self.calls.epochs.has_none() {
+                _ if !state.locks_fast() => None,
+                true => lock(Ok(AccessState::None)),
+                false => cold_call(move || lock(self.calls.epochs.may_lock())),
+            }
         })
     }
 
-    /// Whether this rank may lock the target now. The hint is the last check.
+    /// Whether this rank may lock the target now, after the state `before`, if that allows a lock.
     #[inline(always)]
-    fn may_lock(self, hints: &Hinted, state: &SyncState, target: Rank) -> Check<Lockable<'w>> {
+    fn may_lock(self, target: Rank, before: Check<AccessState>) -> Check<Lockable<'w>> {
         let words = self.parts.transport.ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
         let grant = self.calls.epochs.grant_of(target.0)?;
-        state.may_wait(ACCESS)?;
-        let others = self.calls.epochs.may_lock(grant, target == self.calls.rank())?;
+        let before = before?;
+        self.calls.epochs.may_lock_target(grant)?;
         if words.open.exposure.load() != 0 {
-            return Err(Refusal::TargetExposed);
+            return Err(match target == self.calls.rank() {
+                true => Refusal::OwnPartExposed,
+                false => Refusal::TargetExposed,
+            });
         }
-        hints.may_have_locks(self.calls, Call::Lock)?;
-        Ok(Lockable { words, grant, others })
+        Ok(Lockable { words, grant, before })
     }
 
     /// Locks, if nothing is in the way.
@@ -98,8 +102,10 @@ impl<'w> Synchronization<'w> {
     /// The lock of the target counts from now on.
     #[inline(always)]
     fn counts(self, target: Lockable<'w>, now: Grant) {
-        self.leave_fence();
-        self.calls.epochs.takes_lock(target.others, target.grant, now);
+        if target.before == AccessState::Fence {
+            self.leave_fence();
+        }
+        self.calls.epochs.takes_lock(target.before, target.grant, now);
     }
 
     /// [`Synchronization::lock`] that waits or fails.
@@ -116,8 +122,11 @@ impl<'w> Synchronization<'w> {
         self.calls.within_any_operation((Call::Lock, target, 0), || {
             let wanted = Wanted { lock_type, nocheck: assert.is_nocheck() };
             let awaited = self.begin(Call::Lock, target, |state| {
-                let of = self.may_lock(hints, state, target)?;
-                if self.take_lock(of, wanted).is_some() {
+                let before = state.may_wait(ACCESS).and_then(|()| self.calls.epochs.may_lock());
+                let of = self.may_lock(target, before)?;
+                hints.may_have_locks(state, self.calls, Call::Lock)?;
+                let is_ours = wanted.nocheck || !state.locks_slowly(FOREIGN);
+                if is_ours && self.take_lock(of, wanted).is_some() {
                     return Ok(None);
                 }
                 // This rank waits for the lock from now on.
@@ -180,19 +189,40 @@ impl<'w> Synchronization<'w> {
     /// The fast path of [`Synchronization::unlock`].
     #[inline(always)]
     pub(super) fn try_unlock(self, target: Rank) -> bool {
-        self.try_alone(Call::Unlock, target, |_| {
-            if self.transport().is_foreign() { None } else { self.end_lock(target).ok() }
+        self.try_alone(Call::Unlock, target, |state| {
+            if state.locks_fast() { self.end_lock(target, true).ok() } else { None }
         })
     }
 
+    /// Ends a lock that `is_ours`, or that another MPI releases.
     #[inline(always)]
-    fn end_lock(self, target: Rank) -> Check {
+    fn end_lock(self, target: Rank, is_ours: bool) -> Check {
         let words = self.parts.transport.ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
         let grant = self.calls.epochs.grant_of(target.0)?;
         let (held, nocheck) = self.calls.epochs.may_unlock(grant)?;
-        self.transport().release(self.calls.rank(), target, words, held, nocheck);
+        if is_ours {
+            self.release(target, words, held, nocheck);
+        }
         self.calls.epochs.unlocked(grant);
         Ok(())
+    }
+
+    /// Releases a lock of the target with these words. What is seldom done takes but these two parts of the window and the
+    /// target: so the other cases need no register that a call preserves.
+    #[inline(always)]
+    fn release(self, target: Rank, words: &RankWords, held: LockType, nocheck: bool) {
+        let Synchronization { calls, parts } = self;
+        let Transport { node, words: window, .. } = &parts.transport;
+        if nocheck {
+            sync::unlock_nocheck();
+        } else if node.is_held() {
+            cold_call(move || parts.transport.release_queued(calls.rank(), target, held));
+        } else {
+            sync::unlock(&window.lock_all, &words.lock, held);
+        }
+        if window.watchers.are_there() {
+            cold_call(move || parts.transport.ring_slowly(target.0));
+        }
     }
 
     /// [`Synchronization::unlock`] that fails, or that another MPI does.
@@ -209,7 +239,9 @@ impl<'w> Synchronization<'w> {
                 let held = self.held(target).filter(|(_, nocheck)| !nocheck);
                 held.map(|(held, _)| (held, Some(target.0)))
             });
-            self.begin(Call::Unlock, target, |_| self.end_lock(target))?;
+            self.begin(Call::Unlock, target, |state| {
+                self.end_lock(target, !state.locks_slowly(FOREIGN))
+            })?;
             self.transport().release_elsewhere(self.calls, target)
         })
     }
@@ -229,18 +261,17 @@ impl<'w> Synchronization<'w> {
     ) -> Result<()> {
         let nocheck = assert.is_nocheck();
         let locked = self.try_alone(Call::LockAll, Rank::NULL, |state| {
-            self.may_lock_all(hints, state).ok()?;
-            self.take_lock_all(nocheck)
+            self.may_lock_all(state).ok()?;
+            if state.locks_fast() { self.take_lock_all(nocheck) } else { None }
         });
         if locked { Ok(()) } else { self.lock_all_slowly(hints, assert, at) }
     }
 
-    /// Whether this rank may lock all targets now. The hint is the last check.
+    /// Whether this rank may lock all targets now, if the hint admits it.
     #[inline(always)]
-    fn may_lock_all(self, hints: &Hinted, state: &SyncState) -> Check {
+    fn may_lock_all(self, state: &SyncState) -> Check {
         self.calls.epochs.may_lock_all()?;
-        state.may_wait(BOTH)?;
-        hints.may_have_locks(self.calls, Call::LockAll)
+        state.may_wait(BOTH)
     }
 
     /// Locks all, if nothing is in the way.
@@ -264,7 +295,8 @@ impl<'w> Synchronization<'w> {
     ) -> Result<()> {
         self.calls.within_any(Call::LockAll, || {
             let locked = self.begin(Call::LockAll, Rank::NULL, |state| {
-                self.may_lock_all(hints, state)?;
+                self.may_lock_all(state)?;
+                hints.may_have_locks(state, self.calls, Call::LockAll)?;
                 let locked = self.take_lock_all(assert.is_nocheck());
                 if locked.is_none() {
                     // This rank counts as waiting on both sides from now on: no thread may post meanwhile.

@@ -211,7 +211,8 @@ impl Making<'_> {
         let is_observed = comm.context().is_observed();
         let words = segment.place(block + plan.words)?;
         let transport = Transport::new(words, ranks()?, tree, aside, is_observed);
-        let state = BiasedMutex::new(SyncState::default(), comm.context().may_prefer());
+        let state = SyncState::new(hints.no_locks(), transport.is_foreign());
+        let state = BiasedMutex::new(state, comm.context().may_prefer());
         let is_late = comm.context().checker().is_some_and(|checker| checker.is_late);
         let calls = || {
             let identity = WindowIdentity::new(comm, flavour, name.clone());

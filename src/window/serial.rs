@@ -23,7 +23,14 @@ pub(super) struct SyncState {
     pub(super) pscw: Pscw,
     /// The call that waits on the access side, and on the exposure side.
     waiting: [Option<Call>; 2],
+    /// Why locks take the slow path.
+    slow_locks: u8,
 }
+
+/// Why locks take the slow path: a call waits on the access side, the hint `no_locks` is in force, another MPI locks.
+const WAITING: u8 = 1;
+pub(super) const NO_LOCKS: u8 = 2;
+pub(super) const FOREIGN: u8 = 4;
 
 /// The sides that a waiting call claims, as indices.
 pub(super) type Sides = &'static [usize];
@@ -116,14 +123,45 @@ impl<'w> Synchronization<'w> {
 }
 
 impl SyncState {
+    /// That of a new window.
+    pub(super) fn new(no_locks: bool, is_foreign: bool) -> SyncState {
+        let mut state = SyncState::default();
+        state.lock_slowly(NO_LOCKS, no_locks);
+        state.lock_slowly(FOREIGN, is_foreign);
+        state
+    }
+
     /// Claims the sides for `call`, which may wait on them.
     #[inline]
     pub(super) fn wait(&mut self, call: Call, sides: Sides) {
-        sides.iter().for_each(|side| self.waiting[*side] = Some(call));
+        self.set_waiting(sides, Some(call));
     }
 
     fn waits_no_more(&mut self, sides: Sides) {
-        sides.iter().for_each(|side| self.waiting[*side] = None);
+        self.set_waiting(sides, None);
+    }
+
+    #[inline]
+    fn set_waiting(&mut self, sides: Sides, call: Option<Call>) {
+        sides.iter().for_each(|side| self.waiting[*side] = call);
+        self.lock_slowly(WAITING, self.waiting[ACCESS[0]].is_some());
+    }
+
+    /// From now on locks take the slow path for that reason, or do so no longer.
+    #[inline]
+    pub(super) fn lock_slowly(&mut self, reason: u8, is_so: bool) {
+        self.slow_locks = self.slow_locks & !reason | if is_so { reason } else { 0 };
+    }
+
+    /// Whether locks take the fast path.
+    #[inline(always)]
+    pub(super) fn locks_fast(&self) -> bool {
+        self.slow_locks == 0
+    }
+
+    /// Whether locks take the slow path for that reason.
+    pub(super) fn locks_slowly(&self, reason: u8) -> bool {
+        self.slow_locks & reason != 0
     }
 
     /// Whether no other thread of this rank waits on one of the sides.

@@ -152,24 +152,29 @@ impl Epochs {
         self.exposed_to.load().checked_sub(1).ok_or(Refusal::NotExposed)
     }
 
-    /// How many locks this rank has of others.
+    /// Whether no access epoch is open.
     #[inline(always)]
-    pub(crate) fn may_lock(&self, grant: &Word32, is_own: bool) -> Check<u32> {
-        let locks = match AccessState::locks(self.access.load()) {
-            Some(locks) => locks,
-            None => self.may_begin().map(|()| 0)?,
-        };
-        let word = grant.load();
-        if word != Grant::None.word() {
-            return Err(match Grant::of(word) {
-                Grant::Awaited => Refusal::LockAwaited,
-                _ => Refusal::Locked,
-            });
+    pub(super) fn has_none(&self) -> bool {
+        self.access.load() == AccessState::None.word()
+    }
+
+    /// The state before.
+    pub(crate) fn may_lock(&self) -> Check<AccessState> {
+        let before = self.access();
+        if !matches!(before, AccessState::None | AccessState::Locked { .. }) {
+            self.may_begin()?;
         }
-        if is_own {
-            self.may_be_hidden(Refusal::OwnPartExposed)?;
+        Ok(before)
+    }
+
+    /// In such a state: whether this rank may lock the target of the grant.
+    #[inline(always)]
+    pub(crate) fn may_lock_target(&self, grant: &Word32) -> Check {
+        match grant.load() {
+            word if word == Grant::None.word() => Ok(()),
+            Grant::AWAITED => Err(Refusal::LockAwaited),
+            _ => Err(Refusal::Locked),
         }
-        Ok(locks)
     }
 
     /// How the lock is held, and whether by NOCHECK.
@@ -302,10 +307,10 @@ impl Epochs {
         self.exposed_to.store(0);
     }
 
-    /// Beside that many locks, one more is held, or a thread begins to wait for it: it counts from now on.
+    /// After that state one more lock is held, or a thread begins to wait for it: it counts from now on.
     #[inline(always)]
-    pub(crate) fn takes_lock(&self, others: u32, grant: &Word32, now: Grant) {
-        self.set_access(AccessState::Locked { locks: others + 1 });
+    pub(crate) fn takes_lock(&self, before: AccessState, grant: &Word32, now: Grant) {
+        self.set_access(AccessState::Locked { locks: before.locks() + 1 });
         grant.store(now.word());
     }
 
@@ -318,8 +323,7 @@ impl Epochs {
     #[inline(always)]
     pub(crate) fn unlocked(&self, grant: &Word32) {
         grant.store(Grant::None.word());
-        let locks = AccessState::locks(self.access.load()).unwrap_or_default();
-        self.set_access(AccessState::Locked { locks: locks.saturating_sub(1) });
+        self.access.store(AccessState::with_one_less(self.access.load()));
     }
 
     #[inline]

@@ -10,8 +10,10 @@ fn lock(epochs: &Epochs, target: u32) {
     epochs.locked(grant, SHARED);
 }
 
-fn may_lock(epochs: &Epochs, target: u32) -> Check<u32> {
-    epochs.may_lock(epochs.grant_of(target)?, target == 0)
+fn may_lock(epochs: &Epochs, target: u32) -> Check<AccessState> {
+    let before = epochs.may_lock()?;
+    epochs.may_lock_target(epochs.grant_of(target)?)?;
+    Ok(before)
 }
 
 fn in_state(access: AccessState) -> Epochs {
@@ -82,7 +84,7 @@ fn exposure_and_access_are_independent_but_for_locks_and_fences() {
     epochs.completed(&[1]);
     assert!(epochs.may_operate(1).is_err() && epochs.may_complete().is_err());
     assert!(epochs.may_fence().is_err() && epochs.may_free().is_err());
-    assert!(may_lock(&epochs, 0).is_err() && may_lock(&epochs, 1).is_ok());
+    assert!(may_lock(&epochs, 1).is_ok());
     epochs.waited();
     assert!(epochs.may_fence().is_ok() && epochs.may_wait().is_err());
     lock(&epochs, 0);

@@ -14,7 +14,7 @@ use crate::check::{CheckedWindow, Checker, Frequency};
 use crate::error::{Error, Result};
 use crate::foreign;
 use crate::group::Rank;
-use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32, cold_call};
+use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
 use crate::shm::{BiasedMutex, Placed, PlacedSlice};
 use crate::sync::{
     self, Arrivals, Barrier, FenceKind, LockSide, Locker, OwnNode, PostSlot, QueueNode, Queueing,
@@ -100,7 +100,7 @@ impl Transport {
 
     #[cold]
     #[inline(never)]
-    fn ring_slowly(&self, rank: u32) {
+    pub(super) fn ring_slowly(&self, rank: u32) {
         self.ring_each([rank]);
     }
 
@@ -435,7 +435,7 @@ impl Transport {
 
 /// Lock.
 impl Transport {
-    /// Locks a target with these words, if that need not wait.
+    /// Locks a target with these words, if that need not wait. Another MPI's window has only locks with NOCHECK here.
     #[inline(always)]
     pub(super) fn try_lock(
         &self,
@@ -444,13 +444,12 @@ impl Transport {
         words: &RankWords,
         queueing: Queueing,
     ) -> Option<()> {
-        let (window, own) = (&self.words.lock_all, calls.rank().0);
+        let (window, rank) = (&self.words.lock_all, || calls.rank().0);
         if wanted.nocheck {
             sync::lock_nocheck();
             return Some(());
         }
-        let may = !self.is_foreign();
-        (may && sync::try_lock(window, &words.lock, wanted.lock_type, (own, &self.node), queueing))
+        sync::try_lock(window, &words.lock, wanted.lock_type, (rank, &self.node), queueing)
             .then_some(())
     }
 
@@ -486,38 +485,14 @@ impl Transport {
         Locker { rank, target, ranks: self.ranks.len() as u32, own: &self.node, node_of }
     }
 
-    /// Releases a lock of the target with these words, unless [`Transport::release_elsewhere`] has to.
-    #[inline(always)]
-    pub(super) fn release(
-        &self,
-        own: Rank,
-        target: Rank,
-        words: &RankWords,
-        held: LockType,
-        nocheck: bool,
-    ) {
-        if self.is_foreign() {
-            return;
-        } else if nocheck {
-            sync::unlock_nocheck();
-        } else if self.node.is_held() {
-            cold_call(move || self.release_queued(own, target, held));
-        } else {
-            sync::unlock(&self.words.lock_all, &words.lock, held);
-        }
-        if self.words.watchers.are_there() {
-            cold_call(move || self.ring_slowly(target.0));
-        }
-    }
-
-    /// [`Transport::release`] while this rank holds some lock through its node.
-    fn release_queued(&self, own: Rank, target: Rank, held: LockType) {
+    /// Releases a lock of the target while this rank holds some lock through its node.
+    pub(super) fn release_queued(&self, own: Rank, target: Rank, held: LockType) {
         let node_of = |rank| self.words_of(rank).lock.node();
         let locker = self.locker(own.0, target.0, &node_of);
         sync::unlock_queued(&self.words.lock_all, &self.words_of(target.0).lock, held, &locker);
     }
 
-    /// [`Transport::release`] by the other MPI.
+    /// Releases a lock of the target by the other MPI.
     pub(super) fn release_elsewhere(&self, calls: &Calls, target: Rank) -> Result<()> {
         let Some(window) = self.foreign() else { return Ok(()) };
         calls.foreign(Call::Unlock, window.unlock(target.0))

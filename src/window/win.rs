@@ -262,7 +262,8 @@ impl Win {
     #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         let at = Location::caller();
-        self.calls.within(Call::WinSetInfo, || self.hints.set_info(&self.calls, info, at))
+        self.calls
+            .within(Call::WinSetInfo, || self.hints.set_info(self.synchronization(), info, at))
     }
 
     /// `MPI_Win_get_name`
@@ -476,7 +477,7 @@ impl Win {
     /// does it or returns the error. For language bindings.
     #[inline(always)]
     pub fn try_lock(&self, lock_type: LockType, target: Rank, assert: LockAssert) -> bool {
-        self.synchronization().try_lock(&self.hints, lock_type, target, assert)
+        self.synchronization().try_lock(lock_type, target, assert)
     }
 
     /// `MPI_Win_lock_all` (MPI-4.1 §12.5.3): a shared lock on every rank's part, at a cost that

@@ -172,7 +172,8 @@ impl World {
 
     pub fn lock(&self, me: usize, target: usize, held: LockType, queueing: Queueing) {
         let (window, words, waiter) = (&self.window, &self.targets[target], self.job.waiter());
-        if !try_lock(window, words, held, self.nodes.own(me), queueing) {
+        let (rank, node) = self.nodes.own(me);
+        if !try_lock(window, words, held, (|| rank, node), queueing) {
             self.nodes.locker(me, target, |locker| {
                 passed(lock(window, words, held, locker, queueing, &waiter));
             });
