@@ -243,7 +243,7 @@ impl Hinted {
         let all = ranks.gather(&[hints.flags])?;
         let agreed = hints.agreed(all.iter().map(|[flags]| flags));
         let flags = before.flags & !NO_LOCKS | agreed.flags & NO_LOCKS;
-        sync.sync_state().lock_slowly(serial::NO_LOCKS, flags & NO_LOCKS != 0);
+        sync.sync_state().set_slow_locks(serial::NO_LOCKS, flags & NO_LOCKS != 0);
         *self.hints() =
             Hints { flags, alignment: before.alignment, numa_node: before.numa_node, ..agreed };
         self.show(calls);
@@ -298,7 +298,7 @@ impl Hinted {
     /// Whether the lock `call` is allowed although `no_locks` may be in force. Where such a lock is
     /// accepted, the hint is not in force any more. The last check of a lock.
     pub(super) fn may_have_locks(&self, state: &mut SyncState, calls: &Calls, call: Call) -> Check {
-        if !state.locks_slowly(serial::NO_LOCKS) {
+        if !state.has_slow_locks(serial::NO_LOCKS) {
             return Ok(());
         }
         let sentence = format!("{call}: {}", Refusal::NoLocks.sentence(call, 0));
@@ -306,7 +306,7 @@ impl Hinted {
             return Err(Refusal::NoLocks);
         }
         self.hints().flags &= !NO_LOCKS;
-        state.lock_slowly(serial::NO_LOCKS, false);
+        state.set_slow_locks(serial::NO_LOCKS, false);
         Ok(())
     }
 }

@@ -67,7 +67,7 @@ impl<'w> Synchronization<'w> {
                 self.take_lock(self.may_lock(target, before).ok()?, wanted)
             };
             match self.calls.epochs.has_none() {
-                _ if !state.locks_fast() => None,
+                _ if !state.has_fast_locks() => None,
                 true => lock(Ok(AccessState::None)),
                 false => cold_call(move || lock(self.calls.epochs.may_lock())),
             }
@@ -125,7 +125,7 @@ impl<'w> Synchronization<'w> {
                 let before = state.may_wait(ACCESS).and_then(|()| self.calls.epochs.may_lock());
                 let of = self.may_lock(target, before)?;
                 hints.may_have_locks(state, self.calls, Call::Lock)?;
-                let is_ours = wanted.nocheck || !state.locks_slowly(FOREIGN);
+                let is_ours = wanted.nocheck || !state.has_slow_locks(FOREIGN);
                 if is_ours && self.take_lock(of, wanted).is_some() {
                     return Ok(None);
                 }
@@ -190,7 +190,7 @@ impl<'w> Synchronization<'w> {
     #[inline(always)]
     pub(super) fn try_unlock(self, target: Rank) -> bool {
         self.try_alone(Call::Unlock, target, |state| {
-            if state.locks_fast() { self.end_lock(target, true).ok() } else { None }
+            if state.has_fast_locks() { self.end_lock(target, true).ok() } else { None }
         })
     }
 
@@ -207,8 +207,8 @@ impl<'w> Synchronization<'w> {
         Ok(())
     }
 
-    /// Releases a lock of the target with these words. What is seldom done takes but these two parts of the window and the
-    /// target: so the other cases need no register that a call preserves.
+    /// Releases a lock of the target with these words. Cold calls get the parts of the window alone: with more the fast path
+    /// would have to save registers.
     #[inline(always)]
     fn release(self, target: Rank, words: &RankWords, held: LockType, nocheck: bool) {
         let Synchronization { calls, parts } = self;
@@ -240,7 +240,7 @@ impl<'w> Synchronization<'w> {
                 held.map(|(held, _)| (held, Some(target.0)))
             });
             self.begin(Call::Unlock, target, |state| {
-                self.end_lock(target, !state.locks_slowly(FOREIGN))
+                self.end_lock(target, !state.has_slow_locks(FOREIGN))
             })?;
             self.transport().release_elsewhere(self.calls, target)
         })
@@ -262,7 +262,7 @@ impl<'w> Synchronization<'w> {
         let nocheck = assert.is_nocheck();
         let locked = self.try_alone(Call::LockAll, Rank::NULL, |state| {
             self.may_lock_all(state).ok()?;
-            if state.locks_fast() { self.take_lock_all(nocheck) } else { None }
+            if state.has_fast_locks() { self.take_lock_all(nocheck) } else { None }
         });
         if locked { Ok(()) } else { self.lock_all_slowly(hints, assert, at) }
     }

@@ -126,8 +126,8 @@ impl SyncState {
     /// That of a new window.
     pub(super) fn new(no_locks: bool, is_foreign: bool) -> SyncState {
         let mut state = SyncState::default();
-        state.lock_slowly(NO_LOCKS, no_locks);
-        state.lock_slowly(FOREIGN, is_foreign);
+        state.set_slow_locks(NO_LOCKS, no_locks);
+        state.set_slow_locks(FOREIGN, is_foreign);
         state
     }
 
@@ -144,23 +144,23 @@ impl SyncState {
     #[inline]
     fn set_waiting(&mut self, sides: Sides, call: Option<Call>) {
         sides.iter().for_each(|side| self.waiting[*side] = call);
-        self.lock_slowly(WAITING, self.waiting[ACCESS[0]].is_some());
+        self.set_slow_locks(WAITING, self.waiting[ACCESS[0]].is_some());
     }
 
     /// From now on locks take the slow path for that reason, or do so no longer.
     #[inline]
-    pub(super) fn lock_slowly(&mut self, reason: u8, is_so: bool) {
+    pub(super) fn set_slow_locks(&mut self, reason: u8, is_so: bool) {
         self.slow_locks = self.slow_locks & !reason | if is_so { reason } else { 0 };
     }
 
     /// Whether locks take the fast path.
     #[inline(always)]
-    pub(super) fn locks_fast(&self) -> bool {
+    pub(super) fn has_fast_locks(&self) -> bool {
         self.slow_locks == 0
     }
 
     /// Whether locks take the slow path for that reason.
-    pub(super) fn locks_slowly(&self, reason: u8) -> bool {
+    pub(super) fn has_slow_locks(&self, reason: u8) -> bool {
         self.slow_locks & reason != 0
     }
 
