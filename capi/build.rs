@@ -174,8 +174,8 @@ fn called(call: &str, parameters: &[&Parameter]) -> String {
     }
 }
 
-/// Both functions, made of a call. The fast path of an operation is tried first; the rest is out of line,
-/// with the same parameters, which it takes from memory.
+/// Both functions, made of a call. The fast path of an operation is tried first; the rest is out of line, with the same
+/// parameters.
 fn there(function: &Function, call: &str, handing: &Handing) -> String {
     let (name, named) = (&function.name, || function.parameters.iter());
     let (declared, passed) = (declared(function), passed_on(function));
@@ -197,7 +197,8 @@ fn there(function: &Function, call: &str, handing: &Handing) -> String {
         None => (body, String::new()),
         Some(operation) => {
             let otherwise = format!("{}_otherwise", name.to_lowercase());
-            // Up to six are in registers (System V ABI), which the fast path needs for itself: they go to memory at once.
+            // Up to six are in registers (System V ABI). They go to memory at once, so that the fast path has these registers
+            // and saves no others. With more of them that costs more than it saves.
             let (given, passed, declared) = match named().len() {
                 ..=6 => {
                     let types: String = named().map(|one| rust(&one.ctype) + ", ").collect();

@@ -92,7 +92,7 @@ fn lock_exclusively(
     Ok(())
 }
 
-/// [`lock`] by a rank with that node, if it need not block. `rank` is called for an exclusive lock that is held.
+/// [`lock`] by a rank with that node, if it need not block. `rank` is called late: the number needs no register before.
 #[inline(always)]
 pub fn try_lock(
     window: &LockAllWords,

@@ -175,7 +175,7 @@ impl<'s, R: AsRef<[RankAnnouncements]>> Announced<'s, R> {
         }
     }
 
-    /// The same on a path that has no other call.
+    /// The same for a caller that makes no other call, and so saves no registers.
     #[inline(always)]
     pub fn withdraw_alone(self) {
         if let Some((ranks, holder)) = self.end() {

@@ -29,7 +29,7 @@ pub(super) struct Wanted {
 struct Lockable<'w> {
     words: &'w RankWords,
     grant: &'w Word32,
-    /// The state of this rank before.
+    /// The state of this rank's access side before the lock.
     before: AccessState,
 }
 
@@ -63,24 +63,27 @@ impl<'w> Synchronization<'w> {
     pub(super) fn try_lock(self, lock_type: LockType, target: Rank, assert: LockAssert) -> bool {
         let wanted = Wanted { lock_type, nocheck: assert.is_nocheck() };
         self.try_alone(Call::Lock, target, |state| {
+            if !state.has_fast_locks() {
+                return None;
+            }
             let lock = move |before: Check<AccessState>| {
                 self.take_lock(self.may_lock(target, before).ok()?, wanted)
             };
-            match self.calls.epochs.has_none() {
-                _ if !state.has_fast_locks() => None,
+            match self.calls.epochs.has_no_access() {
                 true => lock(Ok(AccessState::None)),
                 false => cold_call(move || lock(self.calls.epochs.may_lock())),
             }
         })
     }
 
-    /// Whether this rank may lock the target now, after the state `before`, if that allows a lock.
+    /// Whether this rank may lock the target now. `before` is the state of its access side, if that allows a lock.
     #[inline(always)]
     fn may_lock(self, target: Rank, before: Check<AccessState>) -> Check<Lockable<'w>> {
         let words = self.parts.transport.ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
         let grant = self.calls.epochs.grant_of(target.0)?;
         let before = before?;
         self.calls.epochs.may_lock_target(grant)?;
+        // The word of the own part changes together with this rank's exposure side.
         if words.open.exposure.load() != 0 {
             return Err(match target == self.calls.rank() {
                 true => Refusal::OwnPartExposed,
@@ -194,7 +197,7 @@ impl<'w> Synchronization<'w> {
         })
     }
 
-    /// Ends a lock that `is_ours`, or that another MPI releases.
+    /// Ends a lock, and releases it if `is_ours`; otherwise another MPI does.
     #[inline(always)]
     fn end_lock(self, target: Rank, is_ours: bool) -> Check {
         let words = self.parts.transport.ranks.get(target.index()).ok_or(Refusal::NoSuchRank)?;
@@ -207,8 +210,8 @@ impl<'w> Synchronization<'w> {
         Ok(())
     }
 
-    /// Releases a lock of the target with these words. Cold calls get the parts of the window alone: with more the fast path
-    /// would have to save registers.
+    /// Releases a lock of the target with these words. A cold call takes no reference that can be had from `parts`: with
+    /// more of them the fast path would save registers.
     #[inline(always)]
     fn release(self, target: Rank, words: &RankWords, held: LockType, nocheck: bool) {
         let Synchronization { calls, parts } = self;

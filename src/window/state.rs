@@ -154,11 +154,11 @@ impl Epochs {
 
     /// Whether no access epoch is open.
     #[inline(always)]
-    pub(super) fn has_none(&self) -> bool {
+    pub(super) fn has_no_access(&self) -> bool {
         self.access.load() == AccessState::None.word()
     }
 
-    /// The state before.
+    /// Whether the access side allows a lock, and its state.
     pub(crate) fn may_lock(&self) -> Check<AccessState> {
         let before = self.access();
         if !matches!(before, AccessState::None | AccessState::Locked { .. }) {
@@ -167,7 +167,7 @@ impl Epochs {
         Ok(before)
     }
 
-    /// In such a state: whether this rank may lock the target of the grant.
+    /// Where [`Epochs::may_lock`] allows a lock: whether this rank may lock the target of the grant.
     #[inline(always)]
     pub(crate) fn may_lock_target(&self, grant: &Word32) -> Check {
         match grant.load() {
@@ -307,7 +307,7 @@ impl Epochs {
         self.exposed_to.store(0);
     }
 
-    /// After that state one more lock is held, or a thread begins to wait for it: it counts from now on.
+    /// One more lock is held, or a thread begins to wait for it: it counts from now on. `before` is the state of the access side.
     #[inline(always)]
     pub(crate) fn takes_lock(&self, before: AccessState, grant: &Word32, now: Grant) {
         self.set_access(AccessState::Locked { locks: before.locks() + 1 });

@@ -435,7 +435,7 @@ impl Transport {
 
 /// Lock.
 impl Transport {
-    /// Locks a target with these words, if that need not wait. Another MPI's window has only locks with NOCHECK here.
+    /// Locks a target with these words, if that need not wait. Of a window of another MPI, only with NOCHECK.
     #[inline(always)]
     pub(super) fn try_lock(
         &self,
