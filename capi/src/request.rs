@@ -190,6 +190,9 @@ impl Started {
     fn look(&self, of: &Belonging) -> Outcome<MPI_Status> {
         let outcome = self.outcome.get_or_init(|| {
             let mut status = status::EMPTY;
+            if let Work::Operation(operation) = &self.work {
+                operation.status();
+            }
             Box::new(self.work.wait(of, &mut status).map(|()| status))
         });
         Outcome::clone(outcome)
@@ -358,7 +361,15 @@ impl Request {
         }
     }
 
-    /// The program has no handle of it any more; a pending operation continues (`MPI_Request_free`).
+    /// `MPI_Request_free`
+    pub fn free(&self, handle: MPI_Request) -> Outcome {
+        if let Form::Once(Started { work: Work::Operation(operation), .. }) = &self.form {
+            operation.free();
+        }
+        self.release(handle)
+    }
+
+    /// The program has no handle of it any more; a pending operation continues.
     #[inline(always)]
     pub fn release(&self, handle: MPI_Request) -> Outcome {
         match &self.form {

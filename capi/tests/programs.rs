@@ -834,6 +834,29 @@ fn accesses_through_shared_windows_are_found() {
     find_unordered("rmacc", &["-O1"], &source, &Vec::from_iter(cases), "rank 1: ");
 }
 
+/// Collectives order a rank behind those whose data it gets, when a call has completed them; a probe behind the sender.
+#[test]
+fn calls_order_what_they_promise() {
+    let source = Path::new(SOURCES).join("ends/order.c");
+    let named = ["is(\"", "{\""].map(|before| names_in(&source, before)).concat();
+    let cases: BTreeSet<_> = named.into_iter().collect();
+    assert!(cases.len() > 20, "{cases:?}");
+    let program = compiled("ends/order");
+    for case in cases {
+        let mut command = Command::new("timeout");
+        command.arg(LIMIT).arg(installed("rmarun").get_program()).args(["--check", "-n", "4"]);
+        let output = command.arg(&program).arg(&case).output().unwrap();
+        let (code, printed) = (output.status.code(), text(&output.stderr));
+        let is_unordered = case.ends_with(", unordered");
+        assert_eq!(code, Some(if is_unordered { 124 } else { 0 }), "{case}: {printed}");
+        assert_eq!(
+            printed.contains("1 pair of calls conflicts"),
+            is_unordered,
+            "{case}: {printed}"
+        );
+    }
+}
+
 /// What stands between each such text and the next quotation mark.
 fn names_in(source: &Path, before: &str) -> Vec<String> {
     let text = fs::read_to_string(source).unwrap();

@@ -156,6 +156,7 @@ impl Bridge {
         self.comm.within(call, || {
             let mut planned = Plan::new(&self.comm, call, self.rank, self.ranks);
             planned.remote = self.remote_ranks().len() as u32;
+            planned.across = self.places[self.ranks as usize..].to_vec();
             plan(&mut planned)?;
             planned.rename(&self.places);
             planned.what = None;

@@ -20,6 +20,8 @@ pub(super) struct CollectiveForm {
     pub(super) pieces: Option<Pieces>,
     pub(super) combine: Option<Combine>,
     pub(super) retained: Retained,
+    /// In a checked job the ranks whose data this one gets ([`Plan::sources`](super::plan::Plan)).
+    pub(super) sources: Vec<u32>,
 }
 
 /// The pieces of a collective, which follow the first.
@@ -166,15 +168,6 @@ impl<D: Has> ShortForm<D> {
     ) -> ShortForm<D> {
         let (has_steps, is_open) = (false, false);
         ShortForm { call, what, give, length, take, awaits, has_steps, is_open }
-    }
-
-    /// The ranks that this one waits for.
-    pub(super) fn awaited(&self, ranks: u32) -> std::ops::Range<u32> {
-        match self.awaits {
-            Awaits::All => 0..ranks,
-            Awaits::One(rank) => rank..rank + 1,
-            Awaits::None => 0..0,
-        }
     }
 
     /// Stages what this rank contributes, and arrives; `rings` if it does not wait there.

@@ -25,6 +25,8 @@ pub(super) struct Plan<'c> {
     /// The number of ranks in the other group of a collective between two groups. They are numbered after
     /// those of the own group.
     pub(super) remote: u32,
+    /// These in the communicator.
+    pub(super) across: Vec<Rank>,
     pub(super) root: Rank,
     /// Whether the call returns when the collective is complete on this rank.
     waits: bool,
@@ -162,6 +164,7 @@ impl Plan<'_> {
             rank,
             ranks,
             remote: 0,
+            across: Vec::new(),
             root: Rank(0),
             waits: comm.is_waiting(),
             is_equal: matches!(
@@ -291,13 +294,37 @@ impl Plan<'_> {
         Description::bare(self.call).data(0, datatype, 0).paired(sent, received)
     }
 
+    /// The ranks whose data this one gets. Only what they did before the call is ordered before what this rank does
+    /// after it, whatever this library waits for: other ranks may be late (MPI-4.1 §6.1).
+    fn sources(&self) -> Vec<u32> {
+        let (own, root) = (self.comm.rank().0, self.root.0);
+        let mut all: Vec<u32> = match self.remote {
+            0 => (0..self.comm.size()).collect(),
+            _ => self.across.iter().map(|rank| rank.0).collect(),
+        };
+        match self.call {
+            Call::Broadcast | Call::Scatter => all.retain(|rank| *rank == root),
+            Call::Gather | Call::Reduce if root != own => all.clear(),
+            Call::Scan => all.retain(|rank| *rank <= own),
+            Call::Exscan => all.retain(|rank| *rank < own),
+            // These may get nothing from a rank.
+            Call::Neighbours | Call::Alltoallv | Call::Gatherv | Call::Scatterv => {
+                all.retain(|rank| self.steps.iter().any(|step| step.gets_from(*rank)));
+            }
+            _ => {}
+        }
+        all
+    }
+
     /// The collective of a complete plan.
     fn form(self) -> CollectiveForm {
         let what = self.description();
+        let is_checked = self.comm.context().checker().is_some();
+        let sources = if is_checked { self.sources() } else { Vec::new() };
         let Plan { call, give, take, awaits, is_open, steps, pieces, combine, retained, .. } = self;
         let (length, has_steps) = (give.length(), !steps.is_empty() && pieces.is_none());
         let short = ShortForm { call, what, give, length, take, awaits, has_steps, is_open };
-        CollectiveForm { short, steps, pieces, combine, retained }
+        CollectiveForm { short, steps, pieces, combine, retained, sources }
     }
 
     /// Translates every rank to its number in the communicator.
@@ -349,7 +376,7 @@ impl Plan<'_> {
             let rest = entered.entry().publish_before(comm, call, at)?;
             let completion = form.short.meet(comm, entered.entry(), at)?;
             drop(rest);
-            entered.entry().merge_clocks(comm, form.short.awaited(comm.size()))?;
+            entered.entry().merge_clocks(comm, form.sources.iter().copied())?;
             match completion {
                 Completion::Done => {
                     drop(entered);

@@ -4,11 +4,12 @@ use super::buffer::{Buffer, BufferMut, Scratch};
 use super::form::{CollectiveForm, Completion, Entered};
 use super::request::CollectiveOutcome;
 use crate::call::Call;
+use crate::check::{Checker, Frequency};
 use crate::comm::{CollectiveEntry, Comm, ForeignVotes, NUMBERS};
 use crate::error::{Error, MismatchKind, Result};
 use crate::group::Rank;
 use crate::message::{Channel, Driven, MessageRequest};
-use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32};
+use crate::prim::{Awaited, AwaitedKind, WaitRecord, Word32, Word64};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,6 +25,14 @@ pub(super) enum PlanStep {
     Copy(Buffer, BufferMut),
     /// The second becomes its combination with the first, which comes from lower ranks.
     Combine(Buffer, BufferMut),
+}
+
+impl PlanStep {
+    /// Whether this rank gets something from that one by it.
+    pub(super) fn gets_from(&self, rank: u32) -> bool {
+        let PlanStep::Receive(from, into) = self else { return false };
+        from.0 == rank && into.bytes() != Some(0)
+    }
 }
 
 /// What a collective owns until it is complete.
@@ -80,6 +89,9 @@ struct ScheduleState {
     steps: std::vec::IntoIter<PlanStep>,
     under_way: Vec<UnderWay>,
     is_taken: bool,
+    /// In a checked job, what the ranks knew whose data this one has got. It is ordered only when a call of the program
+    /// completes the collective.
+    learned: Option<Box<[Word64]>>,
     /// The first error. The steps continue, because other ranks wait for them, but send no data any more.
     outcome: Result<()>,
     /// What a function of the program has panicked with.
@@ -101,6 +113,7 @@ impl Schedule {
             steps,
             under_way: Vec::new(),
             is_taken: false,
+            learned: None,
             outcome: Ok(()),
             panic: None,
         };
@@ -174,7 +187,13 @@ impl Schedule {
             resume_unwind(panic);
         }
         let outcome = std::mem::replace(&mut progress.outcome, Ok(()));
-        Some((outcome, progress.form.retained.result.take()))
+        let (result, learned) = (progress.form.retained.result.take(), progress.learned.take());
+        drop(progress);
+        if let Some(learned) = learned {
+            let merge = |checker: &Checker| checker.merge([&*learned]);
+            self.comm.context().synchronising(None, Frequency::Seldom, merge);
+        }
+        Some((outcome, result))
     }
 }
 
@@ -290,8 +309,8 @@ impl ScheduleState {
         let comm = &schedule.comm;
         let mut entered = Entered::new(comm, entry);
         let passed = passed.and_then(|()| {
-            let ranks = self.form.short.awaited(comm.size());
-            entered.entry().merge_clocks(comm, ranks)
+            self.learned = entered.entry().read_clocks(comm, &self.form.sources)?;
+            Ok(())
         });
         let take = |form: &mut CollectiveForm| form.short.take(comm, entered.entry());
         let taken = passed.and_then(|()| self.call_program(schedule, take));

@@ -31,8 +31,7 @@ use crate::context::Rest;
 use crate::error::{Error, Result};
 use crate::prim::{Awaited, JobFailed, ParkWord, WaitRecord, Word64};
 use crate::shm::{BiasedGuard, SLOTS, Segment, StagingBuffer, StagingSlot, is_forked};
-use crate::sync::{self, Arrivals, Round};
-use std::ops::Range;
+use crate::sync::{self, Arrivals, Round, clock};
 use std::panic::Location;
 
 /// Collectives that a rank can have entered and not left.
@@ -747,12 +746,28 @@ impl CollectiveEntry {
     }
 
     /// All of `ranks` have arrived, and this one waits for them: merges their clocks, in a checked job.
-    pub(crate) fn merge_clocks(&self, comm: &Comm, ranks: Range<u32>) -> Result<()> {
+    pub(crate) fn merge_clocks(
+        &self,
+        comm: &Comm,
+        ranks: impl IntoIterator<Item = u32>,
+    ) -> Result<()> {
         let Some(checker) = comm.context().checker() else { return Ok(()) };
         ranks.into_iter().try_for_each(|rank| {
             checker.merge([self.clock_of(comm, rank)?]);
             Ok(())
         })
+    }
+
+    /// The clocks of `ranks` together, which have arrived, in a checked job: for [`Checker::merge`] later.
+    pub(crate) fn read_clocks(&self, comm: &Comm, ranks: &[u32]) -> Result<Option<Box<[Word64]>>> {
+        let Some(checker) = comm.context().checker() else { return Ok(None) };
+        let mut clock = vec![0; checker.clocks()];
+        for rank in ranks {
+            clock::merge(&mut clock, self.clock_of(comm, *rank)?, |_, _| ());
+        }
+        let words: Box<[Word64]> = clock.iter().map(|_| Word64::default()).collect();
+        clock::publish(&words, &clock);
+        Ok(Some(words))
     }
 
     fn clock_of<'c>(&self, comm: &'c Comm, rank: u32) -> Result<&'c [Word64]> {

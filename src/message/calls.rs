@@ -256,7 +256,8 @@ impl Comm {
         let call = Call::Send;
         let bytes = origin.layout().bytes().unwrap_or(0);
         self.within_message((call, dest, bytes), || {
-            let sent = send(self.members(), (call, false), channel, mode, &origin, dest, tag)?;
+            let sent =
+                send(self.members(), (call, false, true), channel, mode, &origin, dest, tag)?;
             Ok(sent.request(self))
         })
     }
@@ -658,8 +659,10 @@ impl Comm {
         dest: Rank,
         tag: i32,
     ) -> Result<MessageRequest> {
-        let mode = SendMode::Standard;
-        Ok(send(self.members(), (call, false), channel, mode, origin, dest, tag)?.request(self))
+        // Other collectives order ranks where these have arrived.
+        let orders = channel != Channel::Collective || self.persistent_number().is_some();
+        let (how, mode) = ((call, false, orders), SendMode::Standard);
+        Ok(send(self.members(), how, channel, mode, origin, dest, tag)?.request(self))
     }
 
     pub(crate) fn post_receive(

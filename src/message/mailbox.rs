@@ -29,7 +29,7 @@ const SHORT: usize = 64;
 pub(super) struct Arrived {
     pub(super) bytes: u64,
     /// As in [`RequestOutcome`].
-    clock: u64,
+    pub(super) clock: u64,
     /// The request of the sender that waits for the receive, or zero.
     token: u64,
     body: Body,
@@ -475,7 +475,7 @@ impl MailboxState {
         // Without memory the sender is not ordered behind this rank, and the message has arrived all the same.
         // In a traced job no arrow leads back.
         let is_checked = context.checker().is_some();
-        let clock = if is_checked { publish_clock(context).unwrap_or_default() } else { 0 };
+        let clock = if is_checked { publish_clock(context, true).unwrap_or_default() } else { 0 };
         let taken = Head::control(RecordKind::TakenMessage, token, clock, 0);
         match self.put(context, to, &taken, None) {
             Err(AllocError::Other(error)) => Err(error),

@@ -3,7 +3,7 @@
 use super::mailbox::{Arrived, Mailbox, MailboxState};
 use super::matching::Envelope;
 use super::receive::post_for;
-use super::request::awaited_message;
+use super::request::{awaited_message, learn_clock};
 use super::wait::End;
 use super::{MessageRequest, Status};
 use crate::call::Call;
@@ -95,6 +95,8 @@ pub(super) fn probe(
 ) -> Result<Option<Status>> {
     let first = |state: &mut MailboxState| {
         let (envelope, message) = state.unexpected.first(wanted)?;
+        // Its sender is before the probe. No other thread receives the message meanwhile.
+        learn_clock(of.context(), message.clock);
         Some((envelope, message.bytes))
     };
     let found = find(of, call, wanted, blocking, at, first)?;
@@ -113,7 +115,11 @@ pub(super) fn take(
         return Ok(Some((Message { comm: comm.clone(), found: None }, Status::NOTHING)));
     };
     let of = comm.members();
-    let take = |state: &mut MailboxState| state.unexpected.take(&wanted);
+    let take = |state: &mut MailboxState| {
+        let taken = state.unexpected.take(&wanted)?;
+        learn_clock(of.context(), taken.1.clock);
+        Some(taken)
+    };
     Ok(find(of, call, &wanted, blocking, at, take)?.map(|(envelope, message)| {
         let status = self::found(of, &envelope, message.bytes);
         (Message { comm: comm.for_requests(), found: Some((envelope, message)) }, status)

@@ -324,8 +324,15 @@ fn plain_status(of: &CommMembers, outcome: &RequestOutcome) -> Option<Status> {
 }
 
 /// Publishes the clock of this rank for the receiver of a message, or for its sender if that waits for the receive,
-/// in a checked job: the block where it is, which the other rank frees. In a traced job, what identifies the message.
-pub(super) fn publish_clock(context: &Context) -> std::result::Result<u64, AllocError> {
+/// in a checked job: the block where it is, which the other rank frees; zero unless it `orders` them. In a traced job,
+/// what identifies the message.
+pub(super) fn publish_clock(
+    context: &Context,
+    orders: bool,
+) -> std::result::Result<u64, AllocError> {
+    if !orders && context.checker().is_some() {
+        return Ok(0);
+    }
     let publish = |checker: &Checker| {
         let (segment, clocks) = (&context.segment, checker.clocks());
         let spare = checker.take_clock_block();
@@ -367,15 +374,25 @@ fn merge_clock(context: &Context, block: u64) {
     if context.checker().is_none() {
         return context.statistics().into_iter().for_each(|log| log.received(block));
     }
-    context.synchronising(None, Frequency::Often, |checker| {
-        if let Ok(words) = context.segment.mapping().views(block, checker.clocks()) {
-            checker.merge([words]);
-            if !checker.keep_clock_block(block) {
-                // A block that stays costs memory alone.
-                let _ = context.segment.heap().free(block, &context.excluded());
-            }
-        }
-    });
+    learn_clock(context, block);
+    let may_free = |checker: &Checker| {
+        let is_block = context.segment.mapping().at(block, checker.clocks() as u64 * 8).is_some();
+        is_block && !checker.keep_clock_block(block)
+    };
+    if context.checker().is_some_and(may_free) {
+        // A block that stays costs memory alone.
+        let _ = context.segment.heap().free(block, &context.excluded());
+    }
+}
+
+/// Merges the clock of a message that has been found, in a checked job.
+pub(super) fn learn_clock(context: &Context, block: u64) {
+    if block != 0 {
+        context.synchronising(None, Frequency::Often, |checker| {
+            let words = context.segment.mapping().views(block, checker.clocks());
+            words.into_iter().for_each(|words| checker.merge([words]));
+        });
+    }
 }
 
 /// What a call returns for a request that is done.

@@ -23,6 +23,8 @@ struct Sending<'a> {
     of: &'a CommMembers,
     /// Whether its call waits for it and for nothing else.
     is_alone: bool,
+    /// Whether its receiver is ordered behind this rank.
+    orders: bool,
     mode: SendMode,
     /// A rank of the job.
     to: u32,
@@ -31,10 +33,10 @@ struct Sending<'a> {
 }
 
 /// A send in `call`, which is recorded: by the fast path if it can, otherwise by the slow one. `is_alone`: whether the call
-/// waits for it and for nothing else.
+/// waits for it and for nothing else. `orders`: whether its receiver is ordered behind this rank.
 pub(super) fn send(
     of: &CommMembers,
-    (call, is_alone): (Call, bool),
+    (call, is_alone, orders): (Call, bool, bool),
     channel: Channel,
     mode: SendMode,
     origin: &Origin<'_>,
@@ -47,7 +49,7 @@ pub(super) fn send(
         let source = Rank(of.rank());
         return Ok(Sent::Now(Status { source, tag, bytes, cancelled: false }));
     }
-    send_slowly(of, (call, is_alone), channel, mode, origin, dest, tag)
+    send_slowly(of, (call, is_alone, orders), channel, mode, origin, dest, tag)
 }
 
 /// The fast path of a send: a short message to another rank whose queue has space, by the thread to which
@@ -83,7 +85,7 @@ pub(super) fn send_eagerly(
 #[inline(never)]
 fn send_slowly(
     of: &CommMembers,
-    (call, is_alone): (Call, bool),
+    (call, is_alone, orders): (Call, bool, bool),
     channel: Channel,
     mode: SendMode,
     origin: &Origin<'_>,
@@ -104,7 +106,7 @@ fn send_slowly(
     let context = message_context(of, channel);
     let envelope = Envelope { context, source: of.context().rank, tag };
     let bytes = from.bytes();
-    let sending = Sending { of, is_alone, mode, to, envelope, from };
+    let sending = Sending { of, is_alone, orders, mode, to, envelope, from };
     let sent = sending.start()?;
     let status = Status { source: Rank(of.rank()), tag, bytes, cancelled: false };
     Ok(sent.map_or(Sent::Now(status), Sent::Later))
@@ -170,7 +172,7 @@ impl Sending<'_> {
             _ => None,
         };
         let Self { from, .. } = &self;
-        let put = publish_clock(context).and_then(|clock| {
+        let put = publish_clock(context, self.orders).and_then(|clock| {
             let token = token.map_or(0, MessageSlot::token);
             let head = self.head(RecordKind::Data, bytes, token, clock);
             state.put(context, self.to, &head, Some(from))

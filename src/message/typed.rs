@@ -136,7 +136,7 @@ pub(super) fn send_and_wait(
     (channel, mode): (Channel, SendMode),
     (from, dest, tag): (Origin<'_>, Rank, i32),
 ) -> Result<()> {
-    match send(of, (call, call == Call::Send), channel, mode, &from, dest, tag)? {
+    match send(of, (call, call == Call::Send, true), channel, mode, &from, dest, tag)? {
         Sent::Now(_) => Ok(()),
         Sent::Later(slot) => Borrowed { of, slot: Some(slot) }.wait(call, at).map(drop),
     }

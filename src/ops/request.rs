@@ -2,6 +2,7 @@
 
 use crate::check::{CheckedWindow, take_request};
 use crate::context::Context;
+use crate::prim::Word32;
 use crate::window::Communication;
 use std::fmt;
 use std::marker::PhantomData;
@@ -46,6 +47,8 @@ struct CheckedRequest {
     context: Arc<Context>,
     window: Arc<CheckedWindow>,
     number: u64,
+    /// 1 if the program has freed the request, whose end then does not complete the operation.
+    is_freed: Word32,
 }
 
 impl fmt::Debug for CheckedRequest {
@@ -54,12 +57,20 @@ impl fmt::Debug for CheckedRequest {
     }
 }
 
-impl Drop for CheckedRequest {
+impl CheckedRequest {
     /// The program knows that the operation is complete.
-    fn drop(&mut self) {
+    fn complete(&self) {
         if let Some(checker) = self.context.checker() {
             checker.settle(&self.context.excluded());
             self.window.waited_for(checker, &self.context.excluded(), self.number);
+        }
+    }
+}
+
+impl Drop for CheckedRequest {
+    fn drop(&mut self) {
+        if self.is_freed.load() == 0 {
+            self.complete();
         }
     }
 }
@@ -79,7 +90,7 @@ impl Communication<'_> {
     fn checked_request(self) -> Option<Box<CheckedRequest>> {
         let (window, number) = (self.calls.shared_check()?, take_request()?);
         let context = self.calls.shared_context();
-        Some(Box::new(CheckedRequest { context, window, number }))
+        Some(Box::new(CheckedRequest { context, window, number, is_freed: Word32::default() }))
     }
 }
 
@@ -133,6 +144,18 @@ impl Request<'_> {
     #[inline(always)]
     pub fn is_checked(&self) -> bool {
         self.checked.is_some()
+    }
+
+    /// `MPI_Request_get_status`: the program knows that the operation is complete at the origin. The request stays active.
+    #[doc(alias = "MPI_Request_get_status")]
+    pub fn status(&self) {
+        self.checked.iter().for_each(|checked| checked.complete());
+    }
+
+    /// For bindings of other languages: `MPI_Request_free`, before this is dropped. The program learns nothing of the
+    /// operation, which a flush or the end of the epoch completes.
+    pub fn free(&self) {
+        self.checked.iter().for_each(|checked| checked.is_freed.store(1));
     }
 
     /// That of an operation of which no check knows.

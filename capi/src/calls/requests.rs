@@ -299,7 +299,7 @@ pub fn testsome(
 /// `MPI_Request_free`: a pending operation continues.
 pub fn request_free(request: Ptr<MPI_Request>) -> Outcome {
     let handle = request.get()?;
-    let released = handle.get()?.release(handle);
+    let released = handle.get()?.free(handle);
     request.set(Handle::NULL)?;
     released
 }
