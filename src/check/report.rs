@@ -222,16 +222,8 @@ impl Conflict {
     /// Why nothing orders the two.
     pub fn reason(&self) -> String {
         let ([_, b], [first, second]) = (self.ranks(), self.calls());
-        let [one, other] = self.accesses.each_ref().map(|access| (access.datatype, access.op));
-        if let ((datatype, Some(op)), (same, Some(another))) = (one, other)
-            && datatype == same
-            && op != another
-        {
-            return format!(
-                "nothing orders the {first} with {} and the {second} with {}, which accumulate_ops excludes",
-                op.name(),
-                another.name()
-            );
+        if let Some(reason) = self.differing_accumulates() {
+            return reason;
         }
         match self.reason {
             Reason::Own => format!("nothing completes the {first} before the {second}"),
@@ -263,6 +255,30 @@ impl Conflict {
                 self.place(1)
             ),
         }
+    }
+
+    /// [`Conflict::reason`] of accumulates that could be concurrent if they had the same operation or datatype.
+    fn differing_accumulates(&self) -> Option<String> {
+        let [first, second] = self.calls();
+        let [(datatype, op), (other, another)] =
+            self.accesses.each_ref().map(|access| (access.datatype, access.op));
+        if let (Some(op), Some(another)) = (op, another)
+            && datatype == other
+            && op != another
+        {
+            return Some(format!(
+                "nothing orders the {first} with {} and the {second} with {}, which accumulate_ops excludes",
+                op.name(),
+                another.name()
+            ));
+        }
+        let (datatype, other) = (datatype?, other?);
+        (datatype != other).then(|| format!(
+            "nothing orders the {first} of {} and the {second} of {}, and accumulates of two datatypes are not atomic \
+             against each other",
+            datatype.name(),
+            other.name()
+        ))
     }
 
     /// [`Conflict::reason`] of an assertion.
@@ -303,36 +319,34 @@ impl Conflict {
     pub fn remedy(&self) -> String {
         let ([first, _], target) = (self.calls(), self.target);
         match self.reason {
-            Reason::Own => {
-                format!("a flush of rank {target} between the two, or another epoch, would")
-            }
+            Reason::Own => format!(
+                "a flush of rank {target} between the two (under a lock), or another epoch, would"
+            ),
             Reason::Windows => format!("both need the same window, or {}", self.completion()),
             Reason::NoStore | Reason::NoPut | Reason::Held | Reason::NotPosted => {
                 format!("the {first} is correct without that assertion")
             }
             Reason::Buffer if self.accesses[0].call.has_request() => format!(
-                "a wait for its request, a flush_local of rank {target} between the two, or the end of the epoch, \
-                 would complete it"
+                "a wait for its request, a flush_local of rank {target} between the two (under a lock), or the end of the \
+                 epoch would complete it"
             ),
             Reason::Buffer => {
                 let [first, second] = self.accesses.each_ref().map(|access| access.thread);
                 let of_two = second.is_some() && first != second;
                 let behind = if of_two { "; the threads have to synchronise after that" } else { "" };
                 format!(
-                    "a flush_local of rank {target} between the two, or the end of the epoch, would complete \
-                     it{behind}"
+                    "a flush_local of rank {target} between the two (under a lock), or the end of the epoch, would \
+                     complete it{behind}"
                 )
             }
             Reason::Incomplete => format!(
-                "{} needs a flush of rank {target}, or the end of the epoch, before that",
+                "{} needs a flush of rank {target} (under a lock), or the end of the epoch, before that",
                 self.place(0)
             ),
-            Reason::UsedBuffer => {
-                format!(
-                    "{} needs a flush_local, or the end of the epoch, before that",
-                    self.place(0)
-                )
-            }
+            Reason::UsedBuffer => format!(
+                "{} needs a flush_local (under a lock), or the end of the epoch, before that",
+                self.place(0)
+            ),
             Reason::NotPrivate => {
                 format!("rank {target} needs a fence, wait, lock, lock_all or sync of the window between the two")
             }
@@ -346,7 +360,7 @@ impl Conflict {
                 "a barrier of the threads, a mutex or the end of one of them would".to_owned()
             }
             Reason::Local => {
-                "a fence, a lock, post and start, a barrier or a message would".to_owned()
+                "a fence, an exclusive lock, post and start, a barrier or a message would".to_owned()
             }
             Reason::Unordered => self.completion(),
         }
@@ -355,8 +369,8 @@ impl Conflict {
     /// What the first rank has to do before the second access.
     fn completion(&self) -> String {
         format!(
-            "{} has to complete its {} (fence, complete, unlock or flush), and then to synchronise with {} (fence, lock, \
-             wait, a barrier or a message)",
+            "{} has to complete its {} (fence, complete, unlock or flush), and then to synchronise with {} (fence, an \
+             exclusive lock, wait, a barrier or a message)",
             self.place(0),
             self.accesses[0].name(),
             self.place(1)

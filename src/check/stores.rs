@@ -352,7 +352,8 @@ impl CheckedWindow {
     /// What its owner has stored to the bytes of a part that an operation is about to access. Under the locks of its pages.
     pub(super) fn changed(&self, target: u32, accessed: &AccessedBytes<'_>) -> Vec<StoredPage> {
         let (mut stored, pages) = (Vec::<StoredPage>::new(), self.pages_of(target));
-        if self.parts[target as usize].state.load() != LOOKED_FOR || self.is_resting(target) {
+        let is_looked_for = || self.parts[target as usize].state.load() == LOOKED_FOR;
+        if !is_looked_for() || self.is_resting(target) {
             return stored;
         }
         let span = self.span_here(target);
@@ -374,13 +375,14 @@ impl CheckedWindow {
             accessed.read_pages(|number, from, bytes| {
                 add(number, pages.get(number).and_then(|page| update(page, from, bytes)));
             });
-            return stored;
+        } else {
+            for run in by_pages(&accessed.runs) {
+                let (number, _) = divided(run.start);
+                add(number, pages.get(number).and_then(|page| update_from(span, page, run)));
+            }
         }
-        for run in by_pages(&accessed.runs) {
-            let (number, _) = divided(run.start);
-            add(number, pages.get(number).and_then(|page| update_from(span, page, run)));
-        }
-        stored
+        // A store that its compiler reports comes after the owner has changed the state (`own`).
+        if is_looked_for() { stored } else { Vec::new() }
     }
 
     /// An operation has written these bytes. Under the locks of its pages.

@@ -5,7 +5,7 @@ use super::layout::LocalLayout;
 use crate::call::Call;
 use crate::check::{AccessKind, AccessedBytes, ByteRun, CheckedAccess, CheckedWindow, Checker};
 use crate::check::{EpochKind, OwnBuffer, OwnBuffers};
-use crate::datatype::{TransferSide, zip_sides};
+use crate::datatype::{Datatype, TransferSide, zip_sides};
 use crate::error::{Error, Result};
 use crate::group::Rank;
 use crate::prim::has_binding;
@@ -242,7 +242,9 @@ impl<'w> Communication<'w> {
         let waiter = self.calls.excluded();
         checker.settle(&waiter);
         let run = (ByteRun { start: target.start, bytes }, self.epoch_kind(), buffers);
-        self.memory.late_parts().is_none()
+        // It has padding between its numbers.
+        access.datatype != Datatype::ShortInt as u8
+            && self.memory.late_parts().is_none()
             && window.access_short((checker, &waiter), (access, target.rank), run, act)
     }
 
@@ -284,6 +286,7 @@ impl<'w> Communication<'w> {
             }
             true
         });
+        leave_out_padding(&mut accessed.runs, &access);
         let (of, waiter) = ((&access, target.rank), self.calls.excluded());
         let Some(parts) = self.memory.late_parts() else {
             window.access_any((checker, &waiter), of, &accessed, act);
@@ -378,6 +381,23 @@ impl<'w> Communication<'w> {
     pub(super) fn conflict(self, call: Call, target: u32, displacement: u64, bytes: u64) -> Error {
         Error::Conflict { at: self.calls.place(call), target: Rank(target), displacement, bytes }
     }
+}
+
+/// Accumulates of pairs do not change the padding, which is among the bytes of each element.
+fn leave_out_padding(runs: &mut Vec<ByteRun>, access: &CheckedAccess) {
+    let datatype = Datatype::of_number(access.datatype.into()).filter(|one| one.is_padded());
+    let Some(datatype) = datatype.filter(|_| access.kind.is_accumulate()) else { return };
+    let size = datatype.size();
+    let numbers = datatype.numbers(size).map(|(at, bytes)| (at as u64, bytes as u64));
+    let of_element = |start: u64| {
+        let numbers = numbers.into_iter().filter(|(_, bytes)| *bytes != 0);
+        numbers.map(move |(at, bytes)| ByteRun { start: start + at, bytes })
+    };
+    let of_run = |run: &ByteRun| {
+        let elements = (run.start..run.start + run.bytes).step_by(size);
+        elements.flat_map(of_element).collect::<Vec<_>>()
+    };
+    *runs = runs.iter().flat_map(of_run).collect();
 }
 
 /// Bytes around the beginning of a target.

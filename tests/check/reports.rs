@@ -139,7 +139,7 @@ fn two_puts_of_one_rank_without_a_flush() {
     assert_eq!(outcome.status.code(), Some(124), "{}", outcome.output);
     let lines = report(&outcome.output);
     assert!(lines[1].contains("rank 0: put") && lines[2].contains("rank 0: put"), "{lines:?}");
-    assert!(lines[3].contains("a flush of rank 1 between the two"), "{lines:?}");
+    assert!(lines[3].contains("a flush of rank 1 between the two (under a lock)"), "{lines:?}");
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn report_of(end: End, options: &[&str], code: i32) {
                 access(1, ("accumulate", "update"), "MPI_UINT32_T".into()),
             ],
             "reason": "rank 0 has synchronised with rank 1, but its put was not complete at rank 1 then",
-            "remedy": "rank 0 needs a flush of rank 1, or the end of the epoch, before that",
+            "remedy": "rank 0 needs a flush of rank 1 (under a lock), or the end of the epoch, before that",
         }],
     });
     assert_eq!(document, expected, "{}", outcome.output);

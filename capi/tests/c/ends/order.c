@@ -1,4 +1,4 @@
-/* What collectives, probes and requests order. Of four ranks one puts a value into the part of rank 3 and completes the put; then
+/* What collectives, probes and requests order, and which bytes accumulates of pairs have. Of four ranks one puts a value into the part of rank 3 and completes the put; then
    all make a call, and another rank puts a value there, too. The argument names the case: those with "unordered" have one pair
    that conflicts, the others none. */
 #include <mpi.h>
@@ -158,6 +158,20 @@ static void requested(void)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* Rank 0 accumulates a pair of the part of rank 3, which another rank puts to. */
+static void accumulated(void)
+{
+    struct {
+        double number;
+        int at;
+    } pair = {1, 0};
+    int byte = is("padding of a pair") ? 12 : 8;
+    if (rank == 0)
+        MPI_Accumulate(&pair, 1, MPI_DOUBLE_INT, 3, 0, 1, MPI_DOUBLE_INT, MPI_MAXLOC, win);
+    else if (rank == 1 && (byte == 12 || is("index of a pair, unordered")))
+        MPI_Put(&value, 1, MPI_INT, 3, byte / sizeof(int), 1, MPI_INT, win);
+}
+
 int main(int argc, char **argv)
 {
     int *mine, size = 4, around = 1;
@@ -174,6 +188,8 @@ int main(int argc, char **argv)
         started();
     else if (strstr(which, "probe"))
         probed();
+    else if (strstr(which, "pair"))
+        accumulated();
     else if (strstr(which, "request"))
         requested();
     else if (!collective())
