@@ -21,6 +21,7 @@ use crate::trace::EventLog;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -321,6 +322,15 @@ impl Context {
     #[inline]
     pub(crate) fn checker(&self) -> Option<&Checker> {
         self.checker.as_deref()
+    }
+
+    /// A call that belongs to no window reads or writes these bytes of the program: in a checked job they may be in buffers of
+    /// operations that are not complete.
+    pub(crate) fn passed(&self, call: Call, bytes: Option<Range<usize>>, is_written: bool) {
+        if let Some((checker, bytes)) = self.checker().zip(bytes.filter(|bytes| !bytes.is_empty()))
+        {
+            checker.passed(&self.excluded(), (call, is_written), &bytes);
+        }
     }
 
     /// In a checked job: looks for stores of the program, and then runs `f`, in a call that synchronises and was made

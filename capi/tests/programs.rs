@@ -675,7 +675,7 @@ fn a_store_beside_a_put_is_found() {
 /// Cases of `ends/buffer.c`: the bytes, and both accesses with their lines.
 type EarlyUse = (&'static str, &'static str, [&'static str; 2], [&'static str; 2]);
 
-const EARLY: [EarlyUse; 13] = [
+const EARLY: [EarlyUse; 16] = [
     ("changed", "0 to 0", ["put at ", "store before flush at "], ["the put", "its flush"]),
     ("fence", "4 to 4", ["put at ", "store before fence at "], ["put in a fence", "ends */"]),
     ("read", "4 to 7", ["get at ", "put at "], ["the get", "puts the result"]),
@@ -699,6 +699,9 @@ const EARLY: [EarlyUse; 13] = [
         ["the strided put *", "the strided put's flush"],
     ),
     ("own", FAR, ["put at ", BEFORE], ["the put of the own part", "flushes the own part"]),
+    ("sent", "0 to 3", ["get at ", "sendrecv at "], ["the get before a send", "sends it"]),
+    ("received", "0 to 3", ["put at ", "sendrecv at "], ["the put before a receive", "receives"]),
+    ("reduced", "4 to 7", ["get at ", "allreduce at "], ["the get before a reduction", "reduces"]),
 ];
 const FAR: &str = "280000 to 280000";
 const BEFORE: &str = "store before flush at ";
@@ -729,7 +732,7 @@ fn buffers_that_are_used_too_early_are_found() {
         }
         assert!(printed.contains("a flush_local of rank 1"), "{case}: {printed}");
     }
-    for case in ["complete", "beside", "unmapped", "requests", "same"] {
+    for case in ["complete", "beside", "unmapped", "requests", "same", "read only"] {
         let (code, printed) = run(case);
         assert_eq!(code, Some(0), "{case}: {printed}");
         assert!(!printed.contains("may have been missed"), "{case}: {printed}");

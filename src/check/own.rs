@@ -14,7 +14,7 @@ use super::rules::AccessKind;
 use super::window::{AccessedBytes, ByteRun, CheckedWindow};
 use super::{CheckedAccess, Checker, EpochKind, OwnBuffers, threads};
 use crate::call::Call;
-use crate::prim::{Waiter, Word32, Word64};
+use crate::prim::{Waiter, Word32, Word64, line_by_binding};
 use crate::shm::{BiasedGuard, BiasedMutex};
 use std::ops::Range;
 use std::panic::Location;
@@ -405,10 +405,8 @@ impl Checker {
 
     /// The program itself accesses these bytes. Blocks while other ranks access its part.
     pub(crate) fn accessed(&self, waiter: &Waiter<'_>, access: &OwnAccess) {
-        let bytes = access.range();
-        if WATCHED.get().is_some_and(|watched| watched.has_buffer(&bytes)) {
-            self.access_buffers(waiter, access);
-        }
+        let (bytes, of) = (access.range(), described(access.is_written));
+        self.access_buffers(waiter, &of, &bytes, || (access.line)(access.at));
         let replaced = self.own_accesses.collect(self.slot(), access);
         replaced.iter().for_each(|run| self.access_part(waiter, run));
     }
@@ -455,16 +453,37 @@ impl Checker {
         run.window.own_access((self, waiter), access, &accessed);
     }
 
-    fn access_buffers(&self, waiter: &Waiter<'_>, access: &OwnAccess) {
-        let mut state = self.state();
-        let found = state.pending.access(&access.range(), access.is_written);
+    /// A call that belongs to no window accesses these bytes, which may be in buffers of operations.
+    pub(crate) fn passed(
+        &self,
+        waiter: &Waiter<'_>,
+        (call, is_written): (Call, bool),
+        bytes: &Range<usize>,
+    ) {
+        let access = CheckedAccess { call, ..described(is_written) };
+        self.access_buffers(waiter, &access, bytes, line_by_binding);
+    }
+
+    /// A load or store of these bytes is too early if they are in buffers of operations.
+    fn access_buffers(
+        &self,
+        waiter: &Waiter<'_>,
+        access: &CheckedAccess,
+        bytes: &Range<usize>,
+        line: impl FnOnce() -> Option<String>,
+    ) {
+        if !WATCHED.get().is_some_and(|watched| watched.has_buffer(bytes)) {
+            return;
+        }
+        let found = self.state().pending.access(bytes, access.kind == AccessKind::Store);
         if found.is_empty() {
             return;
         }
-        let line = (access.line)(access.at).unwrap_or_else(|| "an unknown line".into());
+        // A binding may wait for locks of its language to find it.
+        let line = line().unwrap_or_else(|| "an unknown line".into());
+        let mut state = self.state();
         let site = self.text_of(&mut state, waiter, &line);
-        let what = described(access.is_written).word();
-        let new = self.record_buffers(waiter, &mut state, &found, (site, what));
+        let new = self.record_buffers(waiter, &mut state, &found, (site, access.word()));
         drop(state);
         report::print(&new);
     }

@@ -316,11 +316,34 @@ impl Plan<'_> {
         all
     }
 
+    /// The buffers of the program may be those of operations that are not complete.
+    fn pass_buffers(&self) {
+        let pass = |buffer: &Buffer, is_written: bool| {
+            self.comm.context().passed(self.call, buffer.range(), is_written);
+        };
+        self.give.buffers().iter().for_each(|buffer| pass(buffer, false));
+        self.take.buffers().iter().for_each(|buffer| pass(buffer.as_read(), true));
+        for step in &self.steps {
+            match step {
+                PlanStep::Send(_, from) => pass(from, false),
+                PlanStep::Receive(_, into) => pass(into.as_read(), true),
+                PlanStep::Copy(from, into) => {
+                    pass(from, false);
+                    pass(into.as_read(), true);
+                }
+                PlanStep::Await | PlanStep::Combine(..) => {}
+            }
+        }
+    }
+
     /// The collective of a complete plan.
     fn form(self) -> CollectiveForm {
         let what = self.description();
         let is_checked = self.comm.context().checker().is_some();
         let sources = if is_checked { self.sources() } else { Vec::new() };
+        if is_checked {
+            self.pass_buffers();
+        }
         let Plan { call, give, take, awaits, is_open, steps, pieces, combine, retained, .. } = self;
         let (length, has_steps) = (give.length(), !steps.is_empty() && pieces.is_none());
         let short = ShortForm { call, what, give, length, take, awaits, has_steps, is_open };

@@ -8,6 +8,7 @@ use crate::ops::HasDatatype;
 use crate::shm::{ReadAs, Segment};
 use bytemuck::Pod;
 use std::borrow::Borrow;
+use std::slice::from_ref;
 
 /// Parts of a buffer, one for each rank.
 pub(super) enum BufferParts<B> {
@@ -115,6 +116,34 @@ pub(super) enum Take<D: Has = HeldDatatype> {
 
 /// A rank, and its contribution, which it has not staged.
 pub(super) type OwnPart = (u32, Buffer);
+
+impl Give {
+    /// The buffers that it reads.
+    pub(super) fn buffers(&self) -> &[Buffer] {
+        match self {
+            Give::Nothing => &[],
+            Give::One(one) | Give::Combined(one) | Give::CombinedAround(one, _) => from_ref(one),
+            Give::Listed(all) => all,
+        }
+    }
+}
+
+impl Take {
+    /// The buffers that it writes.
+    pub(super) fn buffers(&self) -> &[BufferMut] {
+        match self {
+            Take::Nothing => &[],
+            Take::From(_, _, into)
+            | Take::Combined(_, _, into, _)
+            | Take::CombinedWith(.., into, _)
+            | Take::Each(_, _, BufferParts::Equal(into, _))
+            | Take::Listed(_, _, BufferParts::Equal(into, _)) => from_ref(into),
+            Take::Others(_, all)
+            | Take::Each(_, _, BufferParts::Listed(all))
+            | Take::Listed(_, _, BufferParts::Listed(all)) => all,
+        }
+    }
+}
 
 impl<D: Has> Take<D> {
     /// The bytes that the program gets, unless it is a list of parts.

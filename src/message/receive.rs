@@ -35,6 +35,9 @@ pub(super) fn post_for(
 ) -> Result<MessageSlot> {
     let Some(into) = Incoming::of(into) else { return Err(of.too_far(call)) };
     let (context, mailbox) = (of.context(), Mailbox::of(of.context())?);
+    if Channel::Program.is_of(wanted.context) {
+        context.passed(call, into.range(), true);
+    }
     let mut state = mailbox.lock();
     let Some((envelope, message)) = find(&mut state) else { return Ok(state.post(wanted, into)) };
     let slot = state.slots.add(RequestStage::Posted { wanted, into });

@@ -103,6 +103,9 @@ fn send_slowly(
         return Err(Error::RankFailed { at: of.place(call), failed: Rank(failed), lock_of: None });
     }
     let Some(from) = Outgoing::of(origin) else { return Err(of.too_far(call)) };
+    if channel == Channel::Program {
+        of.context().passed(call, from.range(), false);
+    }
     let context = message_context(of, channel);
     let envelope = Envelope { context, source: of.context().rank, tag };
     let bytes = from.bytes();

@@ -15,7 +15,7 @@ use crate::prim::Step;
 use crate::shm::{Direction, Piece, Process, ReadAs, Segment, copy, copy_overlapping, copy_strip};
 use bytemuck::Pod;
 use std::mem::MaybeUninit;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::slice;
 use std::sync::{Mutex, PoisonError};
 
@@ -503,6 +503,12 @@ impl PackedElements {
         })
     }
 
+    /// Their addresses, if they are one block.
+    fn range(&self) -> Option<Range<usize>> {
+        let start = self.start.addr();
+        self.scattered.is_none().then(|| start..start + self.bytes as usize)
+    }
+
     /// Whether an entry may share a byte with the `bytes` bytes at `other`.
     fn overlaps(&self, other: *const u8, bytes: u64) -> bool {
         let range = match &self.scattered {
@@ -540,6 +546,11 @@ impl Outgoing {
     /// Bytes of the entries.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.bytes
+    }
+
+    /// The addresses of the entries, if they lie one behind the other.
+    pub(crate) fn range(&self) -> Option<Range<usize>> {
+        self.0.range()
     }
 
     /// Where the entries lie one behind the other, if they do.
@@ -587,6 +598,11 @@ impl Outgoing {
 }
 
 impl Incoming {
+    /// [`Outgoing::range`]
+    pub(crate) fn range(&self) -> Option<Range<usize>> {
+        self.0.range()
+    }
+
     /// `None` for a layout that reaches farther than can be represented.
     #[inline(always)]
     pub(crate) fn of(origin: &OriginMut<'_>) -> Option<Incoming> {
@@ -834,6 +850,12 @@ impl<D: HasDatatype> Buffer<D> {
     pub(crate) fn bytes(&self) -> Option<u64> {
         self.datatype.range(self.count)?;
         self.datatype.bytes(self.count)
+    }
+
+    /// Their addresses, if they lie one behind the other.
+    pub(crate) fn range(&self) -> Option<Range<usize>> {
+        let start = self.start.addr();
+        self.plain().map(|bytes| start..start + bytes as usize)
     }
 
     /// Their bytes, if they lie one behind the other.

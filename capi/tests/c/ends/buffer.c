@@ -36,6 +36,26 @@ static void too_early(char **argv)
     }
 }
 
+/* By calls that belong to no window. */
+static void too_early_in_other_calls(char **argv)
+{
+    if (is("sent", argv)) {
+        MPI_Get(buffer, 2, MPI_INT, 1, 0, 2, MPI_INT, win); /* the get before a send */
+        MPI_Sendrecv(buffer, 1, MPI_INT, 0, 0, many, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, /* sends it */
+                     MPI_STATUS_IGNORE);
+    } else if (is("received", argv)) {
+        MPI_Put(buffer, 2, MPI_INT, 1, 0, 2, MPI_INT, win); /* the put before a receive */
+        MPI_Sendrecv(many, 1, MPI_INT, 0, 0, buffer, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, /* receives */
+                     MPI_STATUS_IGNORE);
+    } else if (is("reduced", argv)) {
+        MPI_Get(buffer, 2, MPI_INT, 1, 0, 2, MPI_INT, win); /* the get before a reduction */
+        MPI_Allreduce(buffer + 1, many, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF); /* reduces */
+    } else if (is("read only", argv)) {
+        MPI_Put(buffer, 2, MPI_INT, 1, 0, 2, MPI_INT, win);
+        MPI_Allreduce(buffer, many, 2, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+    }
+}
+
 /* Of many pages, in memory of each kind. */
 static void too_early_in_long_ones(char **argv)
 {
@@ -133,6 +153,7 @@ int main(int argc, char **argv)
         MPI_Win_lock_all(0, win);
         if (rank == 0) {
             too_early(argv);
+            too_early_in_other_calls(argv);
             too_early_in_long_ones(argv);
             operations_of_one_element(argv);
             in_time(argv);
