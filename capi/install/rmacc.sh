@@ -137,7 +137,12 @@ if [ "$race" = yes ]; then
         pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock pthread_rwlock_tryrdlock pthread_rwlock_trywrlock
         pthread_rwlock_unlock pthread_rwlock_wrlock pthread_spin_lock pthread_spin_trylock pthread_spin_unlock
         sem_clockwait sem_destroy sem_post sem_timedwait sem_trywait sem_wait thrd_create thrd_join"
-    [ "$link" = no ] || for name in $wrapped; do set -- "$@" "-Wl,--wrap=$name"; done
+    if [ "$link" = yes ]; then
+        # No reference is left to a library of which the program calls such functions alone: `--as-needed` would leave it
+        # out. Before what is there, for the libraries named; behind it, for the compiler's own.
+        set -- -Wl,--no-as-needed "$@" -Wl,--no-as-needed
+        for name in $wrapped; do set -- "$@" "-Wl,--wrap=$name"; done
+    fi
 fi
 [ "$show" = link ] || set -- "-I$include" "$@"
 set -- $compiler "$@"

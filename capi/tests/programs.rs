@@ -812,6 +812,18 @@ fn atomic_operations_are_those_of_c() {
     }
 }
 
+/// A program has the library of OpenMP whatever it calls there, also in a job that is not checked.
+#[test]
+fn a_program_has_the_library_of_openmp() {
+    let source = Path::new(SOURCES).join("ends/team.c");
+    for program in compiled_with_race("rmacc", &["-O1", "-fopenmp"], &source) {
+        for options in [&[][..], &["--check"]] {
+            let output = under_rmarun_with(options, 1, &program);
+            assert!(output.status.success(), "{}: {}", program.display(), text(&output.stderr));
+        }
+    }
+}
+
 /// Accesses by threads of one rank: those that nothing orders are found, each time, and no others.
 #[test]
 fn accesses_of_threads_are_found() {

@@ -68,6 +68,13 @@ fn accesses_are_reported_by_the_compiler_alone() {
             assert!(linked.contains(&option.to_owned()), "{option}");
         }
         assert!(!linked.contains(&"-fsanitize=thread".to_owned()));
+        // Before the program's own libraries, and before those that the compiler adds at the end.
+        let needed = linked.iter().map(|option| option == "-Wl,--no-as-needed");
+        let needed: Vec<_> =
+            needed.enumerate().filter_map(|(at, is_it)| is_it.then_some(at)).collect();
+        let places = ["a.c", "-lmpi_abi"].map(|word| linked.iter().position(|other| other == word));
+        let [source, library] = places.map(|place| place.expect("it is there"));
+        assert!(matches!(*needed, [first, last] if first < source && library < last), "{linked:?}");
     }
 }
 
