@@ -768,6 +768,8 @@ fn find_accesses(program: &Path) {
         ("copied", [(0, "get", "gets it"), (0, "load", "copies it")]),
         ("own source", [(0, "put", "sends it"), (1, "put", "puts there")]),
         ("own result", [(0, "get", "receives it"), (1, "put", "puts there")]),
+        ("asserted", [(0, "fence", "asserts by fence"), (0, "store", "stores before that")]),
+        ("asserted post", [(0, "post", "asserts by post"), (0, "store", "stores before that")]),
     ];
     for (case, accesses) in found {
         let (code, printed) = run(&["--check"], case);
@@ -784,7 +786,9 @@ fn find_accesses(program: &Path) {
         }
         assert_eq!(run(&[], case), (Some(0), String::new()), "{case}");
     }
-    for case in ["complete load", "beside", "complete result", "complete own source"] {
+    let correct =
+        ["complete load", "beside", "complete result", "complete own source", "asserted later"];
+    for case in correct {
         let (code, printed) = run(&["--check"], case);
         assert_eq!(code, Some(0), "{case}: {printed}");
     }

@@ -25,15 +25,18 @@ pub(crate) struct Asserted {
 /// The latest store of this rank to its part, since it has synchronised by calls of the window.
 #[derive(Default)]
 pub(super) struct LatestStore {
-    /// Between which calls, by its number; zero if there is none.
+    /// Its line, or between which calls, by its number; zero if there is none.
     site: Word32,
+    /// [`CheckedAccess::word`] of it.
+    what: Word32,
     first: Word64,
     end: Word64,
 }
 
 impl LatestStore {
-    pub(super) fn set(&self, site: u32, bytes: &std::ops::Range<u64>) {
+    pub(super) fn set(&self, (site, what): (u32, u32), bytes: &std::ops::Range<u64>) {
         self.site.store(site);
+        self.what.store(what);
         self.first.store(bytes.start);
         self.end.store(bytes.end);
     }
@@ -105,13 +108,21 @@ impl CheckedWindow {
         state: &mut CheckState,
         asserts: (u32, u32),
     ) -> Option<Conflict> {
-        let LatestStore { site, first, end } = &self.latest_store;
-        let access = CheckedAccess::store();
-        let calls = [asserts, (site.load(), access.word())];
+        let LatestStore { site, what, first, end } = &self.latest_store;
+        let calls = [asserts, (site.load(), what.load())];
         let pair = RecordedPair { ranks: [checker.rank; 2], slots: [None; 2], calls };
         let of = (checker.text(state, &self.name()), self.rank);
         let bytes = first.load()..end.load();
         report::record_pair(checker, &pair, of, Reason::NoStore, &bytes)
+    }
+
+    /// This rank stores to its part, as an operation of that number describes.
+    pub(super) fn stores(&self, checker: &Checker, number: u32, runs: &[ByteRun]) {
+        if let Some(ByteRun { start, bytes }) = runs.first() {
+            let operation = checker.operation_at(number);
+            let of = (operation.site.load(), operation.what.load());
+            self.latest_store.set(of, &(*start..start + bytes));
+        }
     }
 
     /// Whether the owner of a part may have asserted that no operation of such an epoch updates it.

@@ -440,7 +440,8 @@ impl CheckedWindow {
         if let (Some(StoredPage { page, bits }), Some(_)) = (stored.first(), later)
             && let Some((granule, mask)) = masks(bits).next()
         {
-            self.latest_store.set(site, &bytes_of((page * WORDS + granule) as u64, mask));
+            let of = (site, CheckedAccess::store().word());
+            self.latest_store.set(of, &bytes_of((page * WORDS + granule) as u64, mask));
         }
         let Some(number) = number else { return Vec::new() };
         let clock = checker.known_by(rank);

@@ -1020,6 +1020,9 @@ impl CheckedWindow {
         }
         let number = checker.operation((state, waiter), (of, self.block), access, line);
         let Some(number) = number else { return new };
+        if access.kind == AccessKind::Store && target == self.rank {
+            self.stores(checker, number, &accessed.runs);
+        }
         let clock = state.threads.take_clock();
         let of_this = (checker.rank, &*clock);
         let mut accessing = Accessing::new((checker, waiter), of_this, number, access);

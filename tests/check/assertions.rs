@@ -66,6 +66,31 @@ fn a_store_before_a_fence_with_nostore() {
     expected.iter().for_each(|part| assert!(lines.contains(part), "{part}: {lines}"));
 }
 
+/// A store by a call, which the comparison of the part does not see.
+#[test]
+fn a_store_by_a_call_before_a_fence_with_nostore() {
+    let outcome = reports(|world| {
+        let win = window(world);
+        win.fence().expect("no epoch is open");
+        if world.rank() == 1 {
+            win.store(8, &[1u32]).expect("it lies in the part");
+        }
+        win.fence_with(FenceAssert::NOSTORE).expect("a fence epoch is open");
+        assert_eq!(found(world), 1);
+        win.fence_with(FenceAssert::NOSTORE | FenceAssert::NOSUCCEED)
+            .expect("a fence epoch is open");
+        assert_eq!(found(world), 1);
+        win.free().expect("no epoch is open");
+    });
+    let Some((lines, code)) = outcome else { return };
+    assert_eq!(code, Some(124), "{lines}");
+    let expected = [
+        "wrong assertion in window '#0', bytes 8 to 11 of rank 1:\n  rank 1: fence at tests/check/assertions.rs:",
+        "\n  rank 1: local access at tests/check/assertions.rs:",
+    ];
+    expected.iter().for_each(|part| assert!(lines.contains(part), "{part}: {lines}"));
+}
+
 #[test]
 fn a_put_behind_a_fence_with_noput() {
     let outcome = reports(|world| {

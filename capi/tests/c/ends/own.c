@@ -69,6 +69,33 @@ static void in_the_own_part(void)
         MPI_Put(buffer, 1, MPI_INT, 0, 1, 1, MPI_INT, win); /* puts there */
 }
 
+/* Rank 0 asserts MPI_MODE_NOSTORE. */
+static void assert_it(void)
+{
+    MPI_Group world, other;
+    int to = 1 - rank;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &to, &other);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        for (int i = 3; i < 5; i++)
+            base[i] = i; /* stores before that */
+    if (is("asserted later"))
+        MPI_Win_fence(0, win);
+    if (!is("asserted post"))
+        MPI_Win_fence(rank == 0 ? MPI_MODE_NOSTORE : 0, win); /* asserts by fence */
+    else if (rank == 0) {
+        MPI_Win_post(other, MPI_MODE_NOSTORE, win); /* asserts by post */
+        MPI_Win_wait(win);
+    } else {
+        MPI_Win_start(other, 0, win);
+        MPI_Win_complete(win);
+    }
+    MPI_Win_fence(0, win);
+    MPI_Group_free(&other);
+    MPI_Group_free(&world);
+}
+
 static int atomics(void)
 {
     static int word;
@@ -91,12 +118,14 @@ int main(int argc, char **argv)
     }
     memset(base, 0, 64 * sizeof(int));
     MPI_Barrier(MPI_COMM_WORLD);
+    if (strstr(which, "asserted"))
+        assert_it();
     MPI_Win_lock_all(0, win);
     if (strstr(which, "load") || is("get") || is("beside"))
         in_the_window();
     else if (strstr(which, "own"))
         in_the_own_part();
-    else
+    else if (!strstr(which, "asserted"))
         in_the_buffer();
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
