@@ -19,6 +19,27 @@ pub fn follow() {
     race::follow_threads(|| unsafe { pthread_self() });
 }
 
+/// This thread is about to release an object, whose number is its address. In a part of a window other ranks may wait for it.
+fn released(object: usize) {
+    released_at(object, object);
+}
+
+/// The same of an object at an address.
+fn released_at(address: usize, object: usize) {
+    race::released(object);
+    race::will_release(address, 1);
+}
+
+/// It has waited for one.
+fn acquired(object: usize) {
+    acquired_at(object, object);
+}
+
+fn acquired_at(address: usize, object: usize) {
+    race::acquired(object);
+    race::has_acquired(address, 1);
+}
+
 /// Functions that acquire the object at their first argument, unless they fail.
 macro_rules! acquiring {
     ($($name:ident $real:literal ($($argument:ident: $type:ty),*);)*) => {$(
@@ -26,7 +47,7 @@ macro_rules! acquiring {
         extern "C" fn $name(object: usize $(, $argument: $type)*) -> c_int {
             let done = real!($real, fn(usize $(, $type)*) -> c_int)(object $(, $argument)*);
             if done == 0 {
-                race::acquired(object);
+                acquired(object);
             }
             done
         }
@@ -57,10 +78,10 @@ acquiring! {
 
 /// Functions that release the object at their only argument, or end it.
 macro_rules! leaving {
-    ($($name:ident $real:literal $does:ident;)*) => {$(
+    ($($name:ident $real:literal $does:path;)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $name(object: usize) -> c_int {
-            race::$does(object);
+            $does(object);
             real!($real, fn(usize) -> c_int)(object)
         }
     )*};
@@ -72,10 +93,10 @@ leaving! {
     __wrap_pthread_spin_unlock c"pthread_spin_unlock" released;
     __wrap_sem_post c"sem_post" released;
     __wrap_mtx_unlock c"mtx_unlock" released;
-    __wrap_pthread_mutex_destroy c"pthread_mutex_destroy" forgotten;
-    __wrap_pthread_rwlock_destroy c"pthread_rwlock_destroy" forgotten;
-    __wrap_pthread_barrier_destroy c"pthread_barrier_destroy" forgotten;
-    __wrap_sem_destroy c"sem_destroy" forgotten;
+    __wrap_pthread_mutex_destroy c"pthread_mutex_destroy" race::forgotten;
+    __wrap_pthread_rwlock_destroy c"pthread_rwlock_destroy" race::forgotten;
+    __wrap_pthread_barrier_destroy c"pthread_barrier_destroy" race::forgotten;
+    __wrap_sem_destroy c"sem_destroy" race::forgotten;
 }
 
 /// Functions that release and acquire the mutex at their second argument.
@@ -83,9 +104,9 @@ macro_rules! waiting {
     ($($name:ident $real:literal ($($argument:ident: $type:ty),*);)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $name(condition: usize, mutex: usize $(, $argument: $type)*) -> c_int {
-            race::released(mutex);
+            released(mutex);
             let done = real!($real, fn(usize, usize $(, $type)*) -> c_int)(condition, mutex $(, $argument)*);
-            race::acquired(mutex);
+            acquired(mutex);
             done
         }
     )*};
@@ -101,9 +122,9 @@ waiting! {
 
 #[unsafe(no_mangle)]
 extern "C" fn __wrap_pthread_barrier_wait(barrier: usize) -> c_int {
-    race::released(barrier);
+    released(barrier);
     let done = real!(c"pthread_barrier_wait", fn(usize) -> c_int)(barrier);
-    race::acquired(barrier);
+    acquired(barrier);
     done
 }
 
@@ -208,10 +229,10 @@ extern "C" fn __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(
 ) {
     // SAFETY: the program's promise by its call.
     let mutex = unsafe { lock.read() };
-    race::released(mutex);
+    released(mutex);
     let name = c"_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE";
     real!(name, fn(usize, *mut usize))(condition, lock);
-    race::acquired(mutex);
+    acquired(mutex);
 }
 
 /// A variable of a function that is initialized when control first passes. The compiler reads the guard by an atomic
@@ -264,8 +285,7 @@ fn object_at(address: usize) -> usize {
 /// The program is about to write by an atomic operation at an address.
 pub fn will_write(address: usize, order: c_int) {
     if order >= RELEASE {
-        race::released(object_at(address));
-        race::will_release(address, 1);
+        released_at(address, object_at(address));
     } else {
         race::written(object_at(address));
     }
@@ -274,8 +294,7 @@ pub fn will_write(address: usize, order: c_int) {
 /// It has read by one.
 pub fn has_read(address: usize, order: c_int) {
     if order != RELAXED && order != RELEASE {
-        race::acquired(object_at(address));
-        race::has_acquired(address, 1);
+        acquired_at(address, object_at(address));
     } else {
         race::read(object_at(address));
     }

@@ -850,7 +850,7 @@ fn accesses_of_threads_of_cxx_are_found() {
 fn accesses_through_shared_windows_are_found() {
     let source = Path::new(SOURCES).join("ends/shared.c");
     let cases: BTreeSet<_> = names_in(&source, "is(\"").into_iter().collect();
-    find_unordered("rmacc", &["-O1"], &source, &Vec::from_iter(cases), "rank 1: ");
+    find_unordered("rmacc", &["-O1", "-pthread"], &source, &Vec::from_iter(cases), "rank 1: ");
 }
 
 /// Collectives order a rank behind those whose data it gets, when a call has completed them; a probe behind the sender.
