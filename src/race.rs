@@ -94,14 +94,14 @@ pub fn fence(releases: bool, acquires: bool) {
     followed(|checker, waiter| checker.fence(waiter, (releases, acquires)));
 }
 
-/// This thread is about to write an object by an atomic operation that releases nothing itself.
-pub fn written(object: usize) {
-    followed(|checker, waiter| checker.written(waiter, object));
+/// This thread is about to write an object at an address by an atomic operation that releases nothing itself.
+pub fn written(object: usize, address: usize) {
+    followed(|checker, waiter| checker.written(waiter, (object, address)));
 }
 
 /// It has read one by an atomic operation that acquires nothing itself.
-pub fn read(object: usize) {
-    followed(|checker, waiter| checker.read(waiter, object));
+pub fn read(object: usize, address: usize) {
+    followed(|checker, waiter| checker.read(waiter, (object, address)));
 }
 
 /// An object is gone: its number may be another one's.

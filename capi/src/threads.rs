@@ -287,7 +287,7 @@ pub fn will_write(address: usize, order: c_int) {
     if order >= RELEASE {
         released_at(address, object_at(address));
     } else {
-        race::written(object_at(address));
+        race::written(object_at(address), address);
     }
 }
 
@@ -296,7 +296,7 @@ pub fn has_read(address: usize, order: c_int) {
     if order != RELAXED && order != RELEASE {
         acquired_at(address, object_at(address));
     } else {
-        race::read(object_at(address));
+        race::read(object_at(address), address);
     }
 }
 

@@ -8,7 +8,7 @@
 //!    the earlier thread did counts as done by the later one. Without a free slot, a thread shares the first one.
 //!    So less is reported where threads are not known, never more.
 
-use super::{CheckState, Checker};
+use super::{CheckState, Checker, learn};
 use crate::mixer::Mixer;
 use crate::prim::{Waiter, Word64};
 use crate::sync::clock;
@@ -381,9 +381,10 @@ impl Checker {
     /// that it writes behind the fence, and have a fence then ([`Checker::written`], [`Checker::read`]).
     pub(crate) fn fence(&self, waiter: &Waiter<'_>, (releases, acquires): (bool, bool)) {
         self.settle(waiter);
+        let row = self.row(self.rank);
         let state = &mut *self.state();
         if let Some(of) = state.threads.mine().read.take_if(|_| acquires) {
-            self.learn(state, &of);
+            state.threads.merge_numbers(&of, |number, learnt| learn(&row[number], learnt.end));
         }
         if releases {
             let of = state.threads.mine();
@@ -392,21 +393,35 @@ impl Checker {
         }
     }
 
-    /// This thread is about to write an object by an operation that releases nothing itself.
-    pub(crate) fn written(&self, waiter: &Waiter<'_>, object: usize) {
+    /// This thread is about to write an object at an address by an operation that releases nothing itself. In a part of a window
+    /// other ranks may read it.
+    pub(crate) fn written(&self, waiter: &Waiter<'_>, (object, address): (usize, usize)) {
         self.settle(waiter);
+        let (parts, width) = (self.in_parts(&(address..address + 1)), self.width());
         let Threads { all, objects, current, .. } = &mut self.state().threads;
-        if let Some(fence) = &all[*current].fence {
-            merge(objects.entry(object).or_insert_with(|| vec![0; fence.len()]), fence);
+        let Some(fence) = &all[*current].fence else { return };
+        merge(objects.entry(object).or_insert_with(|| vec![0; fence.len()]), fence);
+        for (window, rank, run) in &parts {
+            let clocks = window.elements(*rank, *run);
+            clocks.for_each(|words| clock::raise_earlier(words, &fence[..width]));
         }
     }
 
     /// It has read one by an operation that acquires nothing itself.
-    pub(crate) fn read(&self, waiter: &Waiter<'_>, object: usize) {
+    pub(crate) fn read(&self, waiter: &Waiter<'_>, (object, address): (usize, usize)) {
         self.settle(waiter);
+        let (parts, width) = (self.in_parts(&(address..address + 1)), self.width());
         let Threads { all, objects, current, .. } = &mut self.state().threads;
-        if let Some(of) = objects.get(&object) {
-            merge(all[*current].read.get_or_insert_with(|| vec![0; of.len()]), of);
+        let of = objects.get(&object);
+        if of.is_none() && parts.is_empty() {
+            return;
+        }
+        let ThreadClock { clock, read, .. } = &mut all[*current];
+        let read = read.get_or_insert_with(|| vec![0; clock.len()]);
+        of.into_iter().for_each(|of| merge(read, of));
+        for (window, rank, run) in &parts {
+            let clocks = window.elements(*rank, *run);
+            clocks.for_each(|words| clock::merge(&mut read[..width], words, |_, _| ()));
         }
     }
 

@@ -809,14 +809,14 @@ impl CheckedWindow {
         checker.forget(self.block, waiter);
     }
 
-    /// The clocks of elements.
     /// The clock of the first element, and that of what may be seen in the part.
     pub(super) fn clocks_of_element(&self, target: u32, part: ByteRun) -> [&[Word64]; 2] {
         let which = [element_of(part.start), OfTarget::Rung as usize];
         which.map(|which| self.clock_of(target, which))
     }
 
-    fn elements(&self, target: u32, part: ByteRun) -> impl Iterator<Item = &[Word64]> {
+    /// The clocks of elements.
+    pub(super) fn elements(&self, target: u32, part: ByteRun) -> impl Iterator<Item = &[Word64]> {
         elements(part).map(move |which| self.clock_of(target, which))
     }
 }

@@ -14,6 +14,11 @@ pub fn publish(words: &[Word64], clock: &[u64]) {
 /// here: others have no larger one, and what they raise its word to meanwhile is no more than this stores.
 pub fn raise(words: &[Word64], clock: &[u64], own: usize) {
     raise_own(words, clock, own);
+    raise_earlier(words, clock);
+}
+
+/// [`raise`] of what a clock was earlier: the words may know a later one.
+pub fn raise_earlier(words: &[Word64], clock: &[u64]) {
     words.iter().zip(clock).for_each(|(word, clock)| raise_one(word, *clock));
 }
 

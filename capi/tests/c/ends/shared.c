@@ -26,16 +26,22 @@ static int is(const char *name)
     return !strcmp(which, name);
 }
 
-/* Rank 0 stores to the part of rank 1, which loads it. */
+/* Rank 0 stores to the part of rank 1, which loads it. With relaxed orders the fences alone order that, if there are any. */
 static void by_flag(memory_order release, memory_order acquire)
 {
     atomic_int *flag = (atomic_int *)&all[6];
     if (rank == 0) {
         all[4] = 7; /* stores it */
+        if (strstr(which, "release fence") || strstr(which, "fences"))
+            atomic_thread_fence(memory_order_release);
+        if (is("unordered behind the release fence"))
+            all[4] = 8;
         atomic_store_explicit(flag, 1, release);
     } else {
         while (!atomic_load_explicit(flag, acquire))
             usleep(100);
+        if (strstr(which, "acquire fence") || strstr(which, "fences"))
+            atomic_thread_fence(memory_order_acquire);
         seen = all[4]; /* loads it */
     }
 }
@@ -120,7 +126,11 @@ static int run(void)
             seen = all[4];
     } else if (is("flag")) {
         by_flag(memory_order_release, memory_order_acquire);
-    } else if (is("unordered flag")) {
+    } else if (is("release fence") || is("unordered behind the release fence")) {
+        by_flag(memory_order_relaxed, memory_order_acquire);
+    } else if (is("acquire fence")) {
+        by_flag(memory_order_release, memory_order_relaxed);
+    } else if (is("unordered flag") || is("fences") || is("unordered: release fence") || is("unordered: acquire fence")) {
         by_flag(memory_order_relaxed, memory_order_relaxed);
     } else if (is("unordered put")) {
         int value = 3;
