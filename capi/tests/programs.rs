@@ -766,6 +766,7 @@ fn find_accesses(program: &Path) {
         ("get", [(0, "get", "the get"), (1, "store", "stores it")]),
         ("result", [(0, "get", "gets it"), (0, "load", "reads it")]),
         ("copied", [(0, "get", "gets it"), (0, "load", "copies it")]),
+        ("local result", [(0, "get", "gets it there"), (0, "load", "reads the elements")]),
         ("own source", [(0, "put", "sends it"), (1, "put", "puts there")]),
         ("own result", [(0, "get", "receives it"), (1, "put", "puts there")]),
         ("asserted", [(0, "fence", "asserts by fence"), (0, "store", "stores before that")]),
@@ -786,8 +787,14 @@ fn find_accesses(program: &Path) {
         }
         assert_eq!(run(&[], case), (Some(0), String::new()), "{case}");
     }
-    let correct =
-        ["complete load", "beside", "complete result", "complete own source", "asserted later"];
+    let correct = [
+        "complete load",
+        "beside",
+        "complete result",
+        "complete local result",
+        "complete own source",
+        "asserted later",
+    ];
     for case in correct {
         let (code, printed) = run(&["--check"], case);
         assert_eq!(code, Some(0), "{case}: {printed}");

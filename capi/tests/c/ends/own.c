@@ -53,6 +53,20 @@ static void in_the_buffer(void)
     seen = buffer[9] + other[5];
 }
 
+/* A buffer on the stack, of which elements are read. */
+static void in_the_stack(void)
+{
+    int local[8], sum = 0;
+    if (rank == 1)
+        return;
+    MPI_Get(local, 8, MPI_INT, 1, 0, 8, MPI_INT, win); /* gets it there */
+    if (is("complete local result"))
+        MPI_Win_flush_local(1, win);
+    for (int i = 1; i < 8; i++)
+        sum += local[i]; /* reads the elements */
+    seen = sum;
+}
+
 /* A buffer in the part of rank 0, to which rank 1 also puts. */
 static void in_the_own_part(void)
 {
@@ -125,6 +139,8 @@ int main(int argc, char **argv)
         in_the_window();
     else if (strstr(which, "own"))
         in_the_own_part();
+    else if (strstr(which, "local"))
+        in_the_stack();
     else if (!strstr(which, "asserted"))
         in_the_buffer();
     MPI_Win_unlock_all(win);
