@@ -720,7 +720,9 @@ fn record_changed((checker, waiter): (&Checker, &Waiter<'_>), name: &str, found:
     let new = checker.words.lock.0.run(SITES, waiter, |_| {
         let store = (checker.text(&mut state, &text), access.word());
         let new = |one: &FoundBuffer| record(checker, &mut state, one, (None, store));
-        found.iter().filter_map(new).collect::<Vec<_>>()
+        // In a part of this rank the operation of another one may have changed it, which is reported.
+        let is_stored = |one: &&FoundBuffer| !report::is_changed_by_others(checker, one.of.site);
+        found.iter().filter(is_stored).filter_map(new).collect::<Vec<_>>()
     });
     drop(state);
     report::print(&new.unwrap_or_default());

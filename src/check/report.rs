@@ -646,6 +646,18 @@ fn new_pair(
     Some(one)
 }
 
+/// Whether a conflict of ranks about the buffer of that line's operation is recorded. Under the lock.
+pub(super) fn is_changed_by_others(checker: &Checker, site: u32) -> bool {
+    let known = checker.words.conflicts.load() as usize;
+    checker.conflicts.iter().take(known).any(|one| {
+        let is_of_buffer = |side: usize| {
+            let kind = AccessKind::of_word((one.what[side].load() >> 8) as u8);
+            one.sites[side].load() == site && kind.is_of_buffer()
+        };
+        one.ranks[0].load() != one.ranks[1].load() && (is_of_buffer(0) || is_of_buffer(1))
+    })
+}
+
 /// Completes a record, which the launcher may read from now on; `of` are the number of the window's name and the
 /// target.
 fn publish(

@@ -1,4 +1,4 @@
-/* What collectives, probes and requests order, and which bytes accumulates of pairs have. Of four ranks one puts a value into the part of rank 3 and completes the put; then
+/* What collectives, probes and requests order, which bytes accumulates of pairs have, and which store changes a buffer. Of four ranks one puts a value into the part of rank 3 and completes the put; then
    all make a call, and another rank puts a value there, too. The argument names the case: those with "unordered" have one pair
    that conflicts, the others none. */
 #include <mpi.h>
@@ -172,6 +172,21 @@ static void accumulated(void)
         MPI_Put(&value, 1, MPI_INT, 3, byte / sizeof(int), 1, MPI_INT, win);
 }
 
+/* Rank 1 changes what a put of rank 3 reads. */
+static void changed(int *part)
+{
+    if (rank == 3) {
+        MPI_Put(part, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        MPI_Send(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        int other = 7;
+        MPI_Recv(&value, 1, MPI_INT, 3, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Put(&other, 1, MPI_INT, 3, 0, 1, MPI_INT, win);
+        MPI_Win_flush(3, win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     int *mine, size = 4, around = 1;
@@ -188,6 +203,8 @@ int main(int argc, char **argv)
         started();
     else if (strstr(which, "probe"))
         probed();
+    else if (is("buffer in a part, unordered"))
+        changed(mine);
     else if (strstr(which, "pair"))
         accumulated();
     else if (strstr(which, "request"))
