@@ -86,10 +86,13 @@ fn describe(address: usize) -> Option<String> {
     if file_at(address).is_some_and(|file| python::is_binding(file.as_ref())) {
         return None;
     }
-    let (mut line, mut function) = (None, None);
+    // Of functions that are inlined in each other the innermost first.
+    let (mut line, mut innermost, mut function) = (None, None, None);
     resolve(address as *mut c_void, |symbol| {
-        let file = symbol.filename().map(shown);
-        line = line.take().or_else(|| Some(format!("{}:{}", file?, symbol.lineno()?)));
+        let found = || Some(format!("{}:{}", shown(symbol.filename()?), symbol.lineno()?));
+        let is_of_program = symbol.filename().is_some_and(|file| !is_of_system(file));
+        line = line.take().or_else(|| found().filter(|_| is_of_program));
+        innermost = innermost.take().or_else(found);
         function = function.take().or_else(|| symbol.name().map(|name| name.to_string()));
     });
     let of_program = || {
@@ -97,7 +100,13 @@ fn describe(address: usize) -> Option<String> {
         file_at(address).filter(|file| Path::new(file) == program)
     };
     let without = |function| format!("{function} (compiled without -g: no line)");
-    line.or_else(|| of_program().and(function).map(without))
+    line.or(innermost).or_else(|| of_program().and(function).map(without))
+}
+
+/// Whether a file is a header of the system, such as those of C++'s algorithms.
+fn is_of_system(file: &Path) -> bool {
+    let is_of_cxx = file.to_str().is_some_and(|file| file.contains("/include/c++/"));
+    is_of_cxx || file.starts_with("/usr/include")
 }
 
 /// A path as the user would type it.

@@ -860,6 +860,20 @@ fn accesses_through_shared_windows_are_found() {
     find_unordered("rmacc", &["-O1", "-pthread"], &source, &Vec::from_iter(cases), "rank 1: ");
 }
 
+/// An access in a header of C++ has the line of the program that it is inlined in.
+#[test]
+fn an_algorithm_has_the_line_of_the_program() {
+    let source = Path::new(SOURCES).join("ends/algorithm.cpp");
+    let lines = fs::read_to_string(&source).unwrap();
+    let line = lines.lines().position(|line| line.contains("fills it")).unwrap() + 1;
+    for program in compiled_with_race("rmacxx", &["-O2"], &source) {
+        let output = under_rmarun_with(&["--check"], 2, &program);
+        let printed = text(&output.stderr);
+        let here = format!("algorithm.cpp:{line}");
+        assert!(output.status.code() == Some(124) && printed.contains(&here), "{printed}");
+    }
+}
+
 /// Collectives order a rank behind those whose data it gets, when a call has completed them; a probe behind the sender.
 #[test]
 fn calls_order_what_they_promise() {
