@@ -95,8 +95,8 @@ esac
 if [ "$race" = yes ]; then
     # The compiler alone gets the option: the driver would link a runtime of its own for it.
     case $($compiler --version 2>/dev/null) in
-    # clang has no line for calls that it merges. It does not report accesses to elements of an array on the stack, also where
-    # other functions know the array, unless it may not look at uses at all.
+    # clang has no line for calls that it merges. It leaves out the elements of an array on the stack, also of one whose address
+    # other functions have, unless it looks for no uses of an address.
     *clang*)
         set -- -g -Xclang -fsanitize=thread -Xclang -mllvm -Xclang -simplifycfg-sink-common=false \
             -Xclang -mllvm -Xclang -enable-tail-merge=false \
