@@ -22,6 +22,7 @@ use super::report::{self, Conflict, FoundConflict};
 use super::separate::OwnerView;
 use super::shadow::{AHEAD, Accessing, BYTES, FEW, GRANULE_BYTES, Granule, Granules, MORE, WORDS};
 use super::stores::{MOST_PART, StoredPage, bytes_of, divided, divided_by, mask_of};
+use super::threads::are_followed;
 use super::written::WrittenPages;
 use super::{
     AccessKind, CallLine, CheckState, CheckedAccess, Checker, EpochKind, Holding, OwnBuffers,
@@ -738,8 +739,12 @@ impl CheckedWindow {
         checker.merge([self.of_target(target, OfTarget::Rung)]);
     }
 
-    /// This rank makes the two copies of its part the same (`MPI_Win_sync`).
-    pub(crate) fn synced(&self, checker: &Checker) {
+    /// This rank makes the two copies of its part the same (`MPI_Win_sync`), which is also a barrier of the
+    /// memory, as a fence of C.
+    pub(crate) fn synced(&self, checker: &Checker, waiter: &Waiter<'_>) {
+        if are_followed() {
+            checker.fence(waiter, (true, true));
+        }
         self.published(checker);
         let at = self.of_target(self.rank, OfTarget::Rung);
         checker.merge_announced(at, Announcements::by_sync);

@@ -97,7 +97,8 @@ pub(super) fn sync(calls: &Calls, transport: &Transport) {
     transport.sync_elsewhere();
     calls.context().serve();
     // A rank that waits for a value by its own loads calls it between them.
-    let synced = |checker: &Checker, window: &CheckedWindow| window.synced(checker);
+    let waiter = calls.excluded();
+    let synced = |checker: &Checker, window: &CheckedWindow| window.synced(checker, &waiter);
     calls.synchronising(None, Frequency::Often, synced);
     match calls.flavour() {
         // Its stores may have gone to any part.

@@ -34,6 +34,8 @@ static void by_flag(memory_order release, memory_order acquire)
         all[4] = 7; /* stores it */
         if (strstr(which, "release fence") || strstr(which, "fences"))
             atomic_thread_fence(memory_order_release);
+        if (is("sync of the window"))
+            MPI_Win_sync(win);
         if (is("unordered behind the release fence"))
             all[4] = 8;
         atomic_store_explicit(flag, 1, release);
@@ -42,6 +44,8 @@ static void by_flag(memory_order release, memory_order acquire)
             usleep(100);
         if (strstr(which, "acquire fence") || strstr(which, "fences"))
             atomic_thread_fence(memory_order_acquire);
+        if (is("sync of the window"))
+            MPI_Win_sync(win);
         seen = all[4]; /* loads it */
     }
 }
@@ -130,7 +134,7 @@ static int run(void)
         by_flag(memory_order_relaxed, memory_order_acquire);
     } else if (is("acquire fence")) {
         by_flag(memory_order_release, memory_order_relaxed);
-    } else if (is("unordered flag") || is("fences") || is("unordered: release fence") || is("unordered: acquire fence")) {
+    } else if (is("unordered flag") || is("fences") || is("sync of the window") || is("unordered: release fence") || is("unordered: acquire fence")) {
         by_flag(memory_order_relaxed, memory_order_relaxed);
     } else if (is("unordered put")) {
         int value = 3;
