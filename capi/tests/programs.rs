@@ -764,6 +764,7 @@ fn find_accesses(program: &Path) {
         ("load", [(0, "put", "the put"), (1, "load", "loads it")]),
         ("second load", [(0, "put", "the put"), (1, "load", "loads it")]),
         ("get", [(0, "get", "the get"), (1, "store", "stores it")]),
+        ("strides", [(0, "put", "puts among them"), (1, "store", "stores at strides")]),
         ("result", [(0, "get", "gets it"), (0, "load", "reads it")]),
         ("copied", [(0, "get", "gets it"), (0, "load", "copies it")]),
         ("local result", [(0, "get", "gets it there"), (0, "load", "reads the elements")]),
@@ -793,6 +794,7 @@ fn find_accesses(program: &Path) {
         "complete result",
         "complete local result",
         "complete own source",
+        "between strides",
         "asserted later",
     ];
     for case in correct {

@@ -23,6 +23,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 /// Runs that are collected at the same time: those of a loop with some dozen accesses.
 const RUNS: usize = 128;
+/// Accesses of a run at a stride.
+const MOST_STRIDES: usize = 1 << 16;
 /// Words for pages with buffers. Pages with the same remainder share one.
 const PAGE_WORDS: usize = 1 << 16;
 const PAGE_SHIFT: u32 = 12;
@@ -200,7 +202,7 @@ impl OwnRuns {
     }
 }
 
-/// Bytes that an instruction of the program has accessed one behind the other.
+/// Bytes that an instruction of the program has accessed one behind the other, or at a stride: in an unrolled loop.
 struct OwnRun {
     window: Arc<CheckedWindow>,
     /// The rank of the window whose part it is.
@@ -208,6 +210,10 @@ struct OwnRun {
     at: usize,
     is_written: bool,
     bytes: Range<usize>,
+    /// From each access to the next one, if there are bytes between them; otherwise zero.
+    stride: usize,
+    /// Bytes of an access.
+    length: usize,
     /// The addresses of the part if no other part has some of them; otherwise none.
     alone: Range<usize>,
     line: FindLineOf,
@@ -283,8 +289,9 @@ impl OwnAccesses {
                 |(other, of): (usize, &PartHere)| other != k && of.shared(&part.bytes).is_some();
             let is_alone = !all.iter().enumerate().any(is_other);
             let alone = if is_alone { part.bytes.clone() } else { 0..0 };
-            let replaced =
-                slot.replace(OwnRun { window, rank, at, is_written, bytes, alone, line });
+            let (stride, length) = (0, bytes.len());
+            let run = OwnRun { window, rank, at, is_written, bytes, stride, length, alone, line };
+            let replaced = slot.replace(run);
             own.is_used = true;
             replaced
         });
@@ -297,15 +304,52 @@ impl OwnRun {
         self.rank == part.rank && ptr::eq(Arc::as_ptr(&self.window), part.window.as_ptr())
     }
 
-    /// Whether an access to these bytes of its part is of the same instruction, and lies beside those before.
+    /// Whether an access to these bytes of its part is of the same instruction, and lies beside those before or a stride behind.
+    #[inline]
     fn continues(&self, access: &OwnAccess, bytes: &Range<usize>) -> bool {
         (self.at, self.is_written) == (access.at, access.is_written)
-            && self.bytes.start <= bytes.end
-            && bytes.start <= self.bytes.end
+            && match self.stride {
+                0 => self.is_beside(bytes) || self.is_second(bytes),
+                stride => {
+                    bytes.len() == self.length
+                        && bytes.end == self.bytes.end + stride
+                        && self.bytes.len() < MOST_STRIDES * stride
+                }
+            }
     }
 
+    #[inline]
+    fn is_beside(&self, bytes: &Range<usize>) -> bool {
+        self.bytes.start <= bytes.end && bytes.start <= self.bytes.end
+    }
+
+    /// Whether they are as many bytes behind the only access before.
+    fn is_second(&self, bytes: &Range<usize>) -> bool {
+        let lengths = [self.bytes.len(), bytes.len()];
+        lengths == [self.length; 2] && bytes.start > self.bytes.end
+    }
+
+    #[inline]
     fn extend(&mut self, bytes: &Range<usize>) {
+        if self.stride == 0 && !self.is_beside(bytes) {
+            self.stride = bytes.start - self.bytes.start;
+        }
         self.bytes = self.bytes.start.min(bytes.start)..self.bytes.end.max(bytes.end);
+    }
+
+    /// Its bytes as those of the part that begins at `base`.
+    fn runs(&self, base: usize) -> Vec<ByteRun> {
+        let run = |start: usize, bytes: usize| ByteRun {
+            start: (start - base) as u64,
+            bytes: bytes as u64,
+        };
+        match self.stride {
+            0 => vec![run(self.bytes.start, self.bytes.len())],
+            stride => {
+                let starts = self.bytes.clone().step_by(stride);
+                starts.map(|start| run(start, self.length)).collect()
+            }
+        }
     }
 }
 
@@ -439,10 +483,8 @@ impl Checker {
 
     fn access_part(&self, waiter: &Waiter<'_>, run: &OwnRun) {
         let span = run.window.span_here(run.rank);
-        let start = (run.bytes.start - span.base() as usize) as u64;
-        let runs = vec![ByteRun { start, bytes: run.bytes.len() as u64 }];
         let accessed = AccessedBytes {
-            runs,
+            runs: run.runs(span.base() as usize),
             read: &|_, _| false,
             buffers: OwnBuffers::default(),
             epoch: EpochKind::Other,

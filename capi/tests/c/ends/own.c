@@ -39,6 +39,17 @@ static void in_the_window(void)
         put(0);
 }
 
+/* Rank 1 stores every fourth element. */
+static void at_strides(void)
+{
+    if (rank == 0)
+        MPI_Put(buffer, 1, MPI_INT, 1, is("between strides") ? 9 : 8, 1, MPI_INT, win); /* puts among them */
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        for (volatile int i = 0; i < 64; i += 4)
+            base[i] = seen; /* stores at strides */
+}
+
 static void in_the_buffer(void)
 {
     if (rank == 1)
@@ -137,6 +148,8 @@ int main(int argc, char **argv)
     MPI_Win_lock_all(0, win);
     if (strstr(which, "load") || is("get") || is("beside"))
         in_the_window();
+    else if (strstr(which, "strides"))
+        at_strides();
     else if (strstr(which, "own"))
         in_the_own_part();
     else if (strstr(which, "local"))
