@@ -389,7 +389,7 @@ impl Plan<'_> {
             let schedule = Schedule::new(comm, form, alone(), number);
             return CollectiveRequest::start(schedule, waits, at);
         }
-        let mut stage = ScheduleStage::Waiting;
+        let mut stage = None;
         if let Some(entry) = entry.filter(|_| waits) {
             let each = CHUNK as u64 / u64::from(comm.size());
             let is_long = form.short.has_steps && form.short.what.is_longer(each);
@@ -411,15 +411,16 @@ impl Plan<'_> {
                     if has_longs {
                         entered.entry().staged(comm).learn_longs()?;
                     }
-                    stage = ScheduleStage::Moving(entered.keep().keep_to_close(comm))
+                    stage = Some(ScheduleStage::Moving(entered.keep().keep_to_close(comm)))
                 }
             }
         } else {
             // It may enter its slot later, when no call of this rank can wait.
             CollectiveEntry::settle(comm, number, call, at)?;
         }
-        let request =
-            CollectiveRequest::start(Schedule::new(comm, form, stage, number), waits, at)?;
+        let waiting = || ScheduleStage::Waiting(CollectiveEntry::own_clock(comm));
+        let schedule = Schedule::new(comm, form, stage.unwrap_or_else(waiting), number);
+        let request = CollectiveRequest::start(schedule, waits, at)?;
         if waits { CollectiveEntry::report_earlier(comm).map(|()| request) } else { Ok(request) }
     }
 

@@ -70,8 +70,8 @@ struct UnderWay {
 
 /// The state of a collective.
 pub(super) enum ScheduleStage {
-    /// It waits for its slot of the staging area.
-    Waiting,
+    /// It waits for its slot of the staging area. In a checked job it publishes there the clock that it has started with.
+    Waiting(Option<Box<[Word64]>>),
     /// It waits for the descriptions of all ranks, by another MPI.
     Comparing(ForeignVotes),
     /// It has arrived.
@@ -259,11 +259,11 @@ impl ScheduleState {
                 Err(error) => return self.end_round(comm, Err(error)),
             }
         }
-        if let ScheduleStage::Waiting = self.stage {
+        if let ScheduleStage::Waiting(clock) = &self.stage {
             let Some(mut entry) = CollectiveEntry::enter(comm, schedule.number) else {
                 return false;
             };
-            let published = entry.publish_clock(comm, None);
+            let published = clock.iter().try_for_each(|clock| entry.write_clock(comm, clock));
             let arrived = published.and_then(|()| self.form.short.arrive(comm, &mut entry, true));
             self.stage = ScheduleStage::Arrived(entry);
             if let Err(error) = arrived {

@@ -140,7 +140,7 @@ impl Collective<'_> {
         let mine = &mine[..mine.len().min(CHUNK)];
         let guarded = what.guarding(mine);
         let write = |segment: &Segment, offset| segment.mapping().write(offset, mine);
-        entry.publish_clock(comm, Some(at))?;
+        entry.publish_clock(comm, at)?;
         entry.arrive(comm, &guarded, mine.len(), write)?;
         entry.await_round(comm, call, at)?;
         entry.merge_clocks(comm, 0..comm.size())?;

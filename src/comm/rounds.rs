@@ -715,16 +715,28 @@ impl CollectiveEntry {
     }
 
     /// Before this rank arrives, in a call made at `at`: publishes its clock, in a checked job.
-    pub(crate) fn publish_clock(
-        &self,
-        comm: &Comm,
-        at: Option<&'static Location<'static>>,
-    ) -> Result<()> {
+    pub(crate) fn publish_clock(&self, comm: &Comm, at: &'static Location<'static>) -> Result<()> {
         let publish = |checker: &Checker| {
             checker.publish(self.clock_of(comm, comm.rank().0)?);
             Ok(())
         };
-        comm.context().synchronising(at, Frequency::Seldom, publish).unwrap_or(Ok(()))
+        comm.context().synchronising(Some(at), Frequency::Seldom, publish).unwrap_or(Ok(()))
+    }
+
+    /// What a rank publishes that starts a collective now, in a checked job: for [`CollectiveEntry::write_clock`] later.
+    pub(crate) fn own_clock(comm: &Comm) -> Option<Box<[Word64]>> {
+        comm.context().synchronising(None, Frequency::Seldom, |checker| {
+            let words: Box<[Word64]> = (0..checker.clocks()).map(|_| Word64::default()).collect();
+            checker.publish(&words);
+            words
+        })
+    }
+
+    /// Before this rank arrives: publishes a clock that it has had.
+    pub(crate) fn write_clock(&self, comm: &Comm, clock: &[Word64]) -> Result<()> {
+        let words = self.clock_of(comm, comm.rank().0)?;
+        words.iter().zip(clock).for_each(|(word, clock)| word.store(clock.load()));
+        Ok(())
     }
 
     /// [`CollectiveEntry::publish_clock`] in a call that waits. In a barrier this rank rests until the value is dropped.
@@ -735,7 +747,7 @@ impl CollectiveEntry {
         at: &'static Location<'static>,
     ) -> Result<Option<Rest<'c>>> {
         if call != Call::Barrier {
-            return self.publish_clock(comm, Some(at)).map(|()| None);
+            return self.publish_clock(comm, at).map(|()| None);
         }
         let publish = |checker: &Checker| {
             checker.publish(self.clock_of(comm, comm.rank().0)?);

@@ -60,6 +60,20 @@ static void started(void)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* Rank 0 puts behind the start of more collectives than can be under way, which the others come to later. */
+static void started_many(void)
+{
+    enum { MANY = 100 };
+    MPI_Request requests[MANY];
+    if (rank != 0)
+        usleep(50000);
+    for (int i = 0; i < MANY; i++)
+        MPI_Ibarrier(MPI_COMM_WORLD, &requests[i]);
+    put_first(0);
+    MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE);
+    put_second(1);
+}
+
 /* A put of one rank, a collective, and a put of another one. */
 static const struct {
     const char *name;
@@ -199,7 +213,9 @@ int main(int argc, char **argv)
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank < 2 ? 2 : 0, 0, &across);
     MPI_Win_allocate(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
     MPI_Win_lock_all(0, win);
-    if (strstr(which, "barrier") || strstr(which, "started"))
+    if (is("many, unordered"))
+        started_many();
+    else if (strstr(which, "barrier") || strstr(which, "started"))
         started();
     else if (strstr(which, "probe"))
         probed();
