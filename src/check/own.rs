@@ -14,7 +14,7 @@ use super::rules::AccessKind;
 use super::window::{AccessedBytes, ByteRun, CheckedWindow};
 use super::{CheckedAccess, Checker, EpochKind, OwnBuffers, threads};
 use crate::call::Call;
-use crate::prim::{Waiter, Word32, Word64, line_by_binding};
+use crate::prim::{Waiter, Word32, Word64, has_binding, line_by_binding};
 use crate::shm::{BiasedGuard, BiasedMutex};
 use std::ops::Range;
 use std::panic::Location;
@@ -243,6 +243,12 @@ impl OwnAccess {
 fn described(is_written: bool) -> CheckedAccess {
     let kind = if is_written { AccessKind::Store } else { AccessKind::Load };
     CheckedAccess { call: Call::None, kind, datatype: 0, op: 0, at: Location::caller() }
+}
+
+/// Bytes of a part that the program itself accesses.
+fn accessed_by_itself(runs: Vec<ByteRun>) -> AccessedBytes<'static> {
+    let buffers = OwnBuffers::default();
+    AccessedBytes { runs, read: &|_, _| false, buffers, epoch: EpochKind::Other, buffer_of: None }
 }
 
 impl OwnAccesses {
@@ -483,19 +489,14 @@ impl Checker {
 
     fn access_part(&self, waiter: &Waiter<'_>, run: &OwnRun) {
         let span = run.window.span_here(run.rank);
-        let accessed = AccessedBytes {
-            runs: run.runs(span.base() as usize),
-            read: &|_, _| false,
-            buffers: OwnBuffers::default(),
-            epoch: EpochKind::Other,
-            buffer_of: None,
-        };
+        let accessed = accessed_by_itself(run.runs(span.base() as usize));
         let line = (run.line)(run.at).unwrap_or_else(|| "an unknown line".into());
         let access = (&described(run.is_written), run.rank, &*line);
         run.window.own_access((self, waiter), access, &accessed);
     }
 
-    /// A call that belongs to no window accesses these bytes, which may be in buffers of operations.
+    /// A call that belongs to no window accesses these bytes, which may be in buffers of operations. What it reads in parts of
+    /// windows, it loads there; what it writes there is found as a store of the program.
     pub(crate) fn passed(
         &self,
         waiter: &Waiter<'_>,
@@ -504,6 +505,19 @@ impl Checker {
     ) {
         let access = CheckedAccess { call, ..described(is_written) };
         self.access_buffers(waiter, &access, bytes, line_by_binding);
+        let parts = if is_written { Vec::new() } else { self.in_parts(bytes) };
+        if parts.is_empty() || !has_binding() {
+            return;
+        }
+        self.settle(waiter);
+        let line = line_by_binding().unwrap_or_else(|| "an unknown line".into());
+        for (window, rank, run) in parts {
+            window.own_access(
+                (self, waiter),
+                (&access, rank, &line),
+                &accessed_by_itself(vec![run]),
+            );
+        }
     }
 
     /// A load or store of these bytes is too early if they are in buffers of operations.

@@ -201,6 +201,22 @@ static void changed(int *part)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Rank 3 passes its part to a call, and rank 1 puts there. */
+static void passed(int *part)
+{
+    int sum;
+    put_first(is("passed later") ? 1 : -1);
+    if (is("passed later"))
+        MPI_Barrier(MPI_COMM_WORLD);
+    if (is("passed to a reduction, unordered"))
+        MPI_Reduce(part, &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    else if (rank == 3)
+        MPI_Send(part, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    else if (rank == 0)
+        MPI_Recv(&sum, 1, MPI_INT, 3, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    put_second(is("passed to a reduction, unordered") || is("passed to a send, unordered") ? 1 : -1);
+}
+
 int main(int argc, char **argv)
 {
     int *mine, size = 4, around = 1;
@@ -219,6 +235,8 @@ int main(int argc, char **argv)
         started();
     else if (strstr(which, "probe"))
         probed();
+    else if (strstr(which, "passed"))
+        passed(mine);
     else if (is("buffer in a part, unordered"))
         changed(mine);
     else if (strstr(which, "pair"))
