@@ -191,7 +191,7 @@ impl Started {
         let outcome = self.outcome.get_or_init(|| {
             let mut status = status::EMPTY;
             if let Work::Operation(operation) = &self.work {
-                operation.status();
+                operation.get_status();
             }
             Box::new(self.work.wait(of, &mut status).map(|()| status))
         });

@@ -314,12 +314,14 @@ pub(super) struct FoundBuffer {
     of: PendingOperation,
     /// From the beginning of the buffer.
     bytes: Range<u64>,
+    /// Their addresses.
+    at: Range<usize>,
 }
 
 impl FoundBuffer {
     fn new(of: PendingOperation, piece: &PendingPiece, bytes: Range<usize>) -> FoundBuffer {
         let by = |at: usize| (at - piece.buffer) as u64;
-        FoundBuffer { of, bytes: by(bytes.start)..by(bytes.end) }
+        FoundBuffer { of, bytes: by(bytes.start)..by(bytes.end), at: bytes }
     }
 }
 
@@ -713,16 +715,21 @@ impl CheckedWindow {
 fn record_changed((checker, waiter): (&Checker, &Waiter<'_>), name: &str, found: &[FoundBuffer]) {
     // A binding may wait for locks of its language to find it.
     let line = line_by_binding().map_or_else(String::new, |line| format!(" at {line}"));
+    let parts: Vec<_> = found.iter().map(|one| checker.in_parts(&one.at)).collect();
     let mut state = checker.state();
     let text = format!("before {name}{line}");
     let access = CheckedAccess::store();
     // If the job ends, so does the check.
     let new = checker.words.lock.0.run(SITES, waiter, |_| {
         let store = (checker.text(&mut state, &text), access.word());
-        let new = |one: &FoundBuffer| record(checker, &mut state, one, (None, store));
-        // In a part of this rank the operation of another one may have changed it, which is reported.
-        let is_stored = |one: &&FoundBuffer| !report::is_changed_by_others(checker, one.of.site);
-        found.iter().filter(is_stored).filter_map(new).collect::<Vec<_>>()
+        // In a part of this rank the operation of another one may have changed them, which is reported.
+        let stored = found.iter().zip(&parts).filter(|(one, parts)| {
+            let of = one.of.site;
+            let is_it = |rank, run| report::is_changed_by_others(checker, of, rank, run);
+            !parts.iter().any(|(_, rank, run)| is_it(*rank, *run))
+        });
+        let new = |(one, _): (&FoundBuffer, _)| record(checker, &mut state, one, (None, store));
+        stored.filter_map(new).collect::<Vec<_>>()
     });
     drop(state);
     report::print(&new.unwrap_or_default());

@@ -1,6 +1,7 @@
 //! What was found: records that outlive the ranks, and sentences.
 
 use super::shadow::{Finding, GRANULE_BYTES};
+use super::window::ByteRun;
 use super::{AccessKind, CheckState, Checker, threads};
 use crate::call::Call;
 use crate::datatype::Datatype;
@@ -646,15 +647,26 @@ fn new_pair(
     Some(one)
 }
 
-/// Whether a conflict of ranks about the buffer of that line's operation is recorded. Under the lock.
-pub(super) fn is_changed_by_others(checker: &Checker, site: u32) -> bool {
+/// Whether a conflict of two ranks is recorded about these bytes of a rank's part, which are a buffer of that line's operation.
+/// Under the lock.
+pub(super) fn is_changed_by_others(
+    checker: &Checker,
+    site: u32,
+    target: u32,
+    run: ByteRun,
+) -> bool {
     let known = checker.words.conflicts.load() as usize;
     checker.conflicts.iter().take(known).any(|one| {
         let is_of_buffer = |side: usize| {
             let kind = AccessKind::of_word((one.what[side].load() >> 8) as u8);
             one.sites[side].load() == site && kind.is_of_buffer()
         };
-        one.ranks[0].load() != one.ranks[1].load() && (is_of_buffer(0) || is_of_buffer(1))
+        let (start, bytes) = (one.start.load(), one.bytes.load());
+        one.target.load() == target
+            && start < run.start + run.bytes
+            && run.start < start.saturating_add(bytes)
+            && one.ranks[0].load() != one.ranks[1].load()
+            && (is_of_buffer(0) || is_of_buffer(1))
     })
 }
 

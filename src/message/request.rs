@@ -374,25 +374,23 @@ fn merge_clock(context: &Context, block: u64) {
     if context.checker().is_none() {
         return context.statistics().into_iter().for_each(|log| log.received(block));
     }
-    learn_clock(context, block);
-    let may_free = |checker: &Checker| {
-        let is_block = context.segment.mapping().at(block, checker.clocks() as u64 * 8).is_some();
-        is_block && !checker.keep_clock_block(block)
-    };
-    if context.checker().is_some_and(may_free) {
+    let stays = |checker: &Checker| checker.keep_clock_block(block);
+    if learn_clock(context, block) && !context.checker().is_some_and(stays) {
         // A block that stays costs memory alone.
         let _ = context.segment.heap().free(block, &context.excluded());
     }
 }
 
-/// Merges the clock of a message that has been found, in a checked job.
-pub(super) fn learn_clock(context: &Context, block: u64) {
-    if block != 0 {
-        context.synchronising(None, Frequency::Often, |checker| {
-            let words = context.segment.mapping().views(block, checker.clocks());
-            words.into_iter().for_each(|words| checker.merge([words]));
-        });
+/// Merges the clock of a message that has been found, in a checked job. Returns whether there is one.
+pub(super) fn learn_clock(context: &Context, block: u64) -> bool {
+    if block == 0 {
+        return false;
     }
+    let merge = |checker: &Checker| {
+        let words = context.segment.mapping().views(block, checker.clocks());
+        words.map(|words| checker.merge([words])).is_ok()
+    };
+    context.synchronising(None, Frequency::Often, merge).unwrap_or(false)
 }
 
 /// What a call returns for a request that is done.

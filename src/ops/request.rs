@@ -146,10 +146,11 @@ impl Request<'_> {
         self.checked.is_some()
     }
 
-    /// `MPI_Request_get_status`: the program knows that the operation is complete at the origin. The request stays active.
+    /// `MPI_Request_get_status`: whether the operation is complete at the origin; the request stays active.
     #[doc(alias = "MPI_Request_get_status")]
-    pub fn status(&self) {
+    pub fn get_status(&self) -> bool {
         self.checked.iter().for_each(|checked| checked.complete());
+        true
     }
 
     /// For bindings of other languages: `MPI_Request_free`, before this is dropped. The program learns nothing of the

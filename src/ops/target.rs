@@ -242,7 +242,7 @@ impl<'w> Communication<'w> {
         let waiter = self.calls.excluded();
         checker.settle(&waiter);
         let run = (ByteRun { start: target.start, bytes }, self.epoch_kind(), buffers);
-        // It has padding between its numbers.
+        // A pair of this datatype has padding between its numbers.
         access.datatype != Datatype::ShortInt as u8
             && self.memory.late_parts().is_none()
             && window.access_short((checker, &waiter), (access, target.rank), run, act)
@@ -385,8 +385,11 @@ impl<'w> Communication<'w> {
 
 /// Accumulates of pairs do not change the padding, which is among the bytes of each element.
 fn leave_out_padding(runs: &mut Vec<ByteRun>, access: &CheckedAccess) {
+    if !access.kind.is_accumulate() {
+        return;
+    }
     let datatype = Datatype::of_number(access.datatype.into()).filter(|one| one.is_padded());
-    let Some(datatype) = datatype.filter(|_| access.kind.is_accumulate()) else { return };
+    let Some(datatype) = datatype else { return };
     let size = datatype.size();
     let numbers = datatype.numbers(size).map(|(at, bytes)| (at as u64, bytes as u64));
     let of_element = |start: u64| {
